@@ -1,5 +1,5 @@
-//! The unary calls, one method each. Each call is safe to repeat, and is repeated while the server
-//! cannot be reached and the client's patience lasts.
+//! The unary calls, one method each. Each call is safe to repeat, and is repeated while the server cannot be reached,
+//! for at most `Patience::call`.
 
 use std::time::Duration;
 

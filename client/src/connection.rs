@@ -86,7 +86,7 @@ impl Connection {
         Wire::new(now.connector.connect_lazy(), now.headers.clone())
     }
 
-    /// Makes a unary call, and repeats it while the server cannot be reached and the patience lasts.
+    /// Makes a unary call, and repeats it while the server cannot be reached, for at most `Patience::call`.
     pub(super) async fn call<T, F, Fut>(&self, timeout: Duration, send: F) -> Result<T, ClientError>
     where
         F: Fn(Wire, Duration) -> Fut,

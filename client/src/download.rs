@@ -78,9 +78,10 @@ impl Download {
 
     /// Returns the next bytes in order, or `None` once all bytes have arrived and their hash matches. Cancel-safe.
     ///
-    /// # Errors [`ClientError::Rejected`] if the server refuses the download, [`ClientError::Transport`] if no data
-    /// arrives within the patience for a call or for silence, [`ClientError::Contract`] if the bytes do not match the
-    /// server's description or exceed the limit. Bytes that were returned before an error must not be used.
+    /// # Errors
+    /// [`ClientError::Rejected`] if the server refuses the download, [`ClientError::Transport`] if no data arrives
+    /// within `Patience::call` or `Patience::silence`, [`ClientError::Contract`] if the bytes do not match the server's
+    /// description or exceed the limit. Bytes that were returned before an error must not be used.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         while self.done.is_none() {
             match self.step().await {

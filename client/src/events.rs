@@ -135,15 +135,15 @@ impl Events {
         self.view = None;
     }
 
-    /// Returns the next event, or `None` after the closing one. Waits while the execution continues, and
-    /// reopens a broken view while the client's patience lasts.
+    /// Returns the next event, or `None` after the closing one. Waits while the execution continues, and reopens a
+    /// broken view for at most `Patience::view`.
     ///
     /// Cancel-safe: a dropped call loses no event.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] if the server refuses the start or the view;
-    /// [`ClientError::StartUnknown`] or [`ClientError::ViewLost`] if the patience ended. After an error
-    /// the result of the command is unknown; do not treat it as a success.
+    /// [`ClientError::Rejected`] if the server refuses the start or the view; [`ClientError::StartUnknown`] or
+    /// [`ClientError::ViewLost`] if a time limit of `Patience` is reached. After an error the result of the command is
+    /// unknown; do not treat it as a success.
     pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
         while !self.finished {
             match self.step().await {

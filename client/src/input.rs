@@ -94,8 +94,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Rejected`] with `STDIN_CLOSED` or `NOT_RUNNING` if the command takes no more input,
-    /// [`ClientError::Local`] if the source cannot be read, [`ClientError::Transport`] if there is no progress
-    /// within the patience for a view.
+    /// [`ClientError::Local`] if the source cannot be read, [`ClientError::Transport`] if there is no progress within
+    /// `Patience::view`.
     pub async fn write_stdin<R>(
         &self,
         execution_id: &str,
@@ -129,12 +129,12 @@ impl Client {
         }
     }
 
-    /// Types the bytes of `source` at the terminal of a running command, from the input's byte `offset` or from
-    /// the current end of the input. Another client that types is ended: the last client has the keyboard.
-    /// Returns when the source has ended and all its bytes were delivered. The input stays open, also if the call
-    /// is dropped.
+    /// Types the bytes of `source` at the terminal of a running command, from the input's byte `offset` or from the
+    /// current end of the input. A client that was typing is disconnected: only the last client can type. Returns when
+    /// the source has ended and all its bytes were delivered. The input stays open, even if the call is dropped.
     ///
-    /// # Errors As for [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` when another client
+    /// # Errors
+    /// As for [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` when another client
     /// has taken over the terminal.
     pub async fn type_into<R>(
         &self,

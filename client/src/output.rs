@@ -58,8 +58,9 @@ impl Client {
 impl OutputReader {
     /// Returns the next piece, or `None` after [`OutputPiece::Done`]. Cancel-safe.
     ///
-    /// # Errors [`ClientError::Rejected`] if the server refuses the request, [`ClientError::Transport`] if no data
-    /// arrives within the patience for a call or for silence.
+    /// # Errors
+    /// [`ClientError::Rejected`] if the server refuses the request, [`ClientError::Transport`] if no data arrives
+    /// within `Patience::call` or `Patience::silence`.
     pub async fn next(&mut self) -> Result<Option<OutputPiece>, ClientError> {
         while !self.finished {
             match self.step().await {

@@ -1,4 +1,4 @@
-//! The events and bytes that a reader has received. They prevent that an event or byte is returned twice or skipped
+//! The events and bytes that a reader has received. They prevent an event or byte from being returned twice or skipped
 //! silently.
 
 use super::v1::{Event, OutputStream, event::Event as Kind};

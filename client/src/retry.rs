@@ -1,4 +1,4 @@
-//! Retries: bounded, growing pauses with jitter, up to the client's patience.
+//! Retries: bounded, growing pauses with jitter, up to the time limits of `Patience`.
 
 use std::{error::Error, future::Future, time::Duration};
 
@@ -97,7 +97,7 @@ fn was_cut(error: &tonic::transport::Error) -> bool {
         .any(|kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
 }
 
-/// Repeats a call that is safe to repeat, until it succeeds, fails permanently, or the patience ends.
+/// Repeats a call that is safe to repeat, until it succeeds, fails permanently, or reaches its time limit.
 ///
 /// # Errors
 /// The last error of `call`.
@@ -115,7 +115,7 @@ where
     }
 }
 
-/// The time to retry without success.
+/// The times for which a client retries without success, and its pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// The time for a call or for the start of a command.

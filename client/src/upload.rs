@@ -62,7 +62,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Rejected`] if the server refuses the upload (`ARCHIVE_REFUSED` names the invalid entry),
     /// [`ClientError::Local`] if the source cannot be read, [`ClientError::Transport`] if there is no progress within
-    /// the patience for a call.
+    /// `Patience::call`.
     pub async fn upload<S>(
         &self,
         mut header: UploadHeader,

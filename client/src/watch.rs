@@ -46,8 +46,8 @@ impl Watch {
     /// not missed. Waits until there is an event. Cancel-safe.
     ///
     /// # Errors
-    /// [`ClientError::Rejected`] if the server refuses the watch (`OUT_OF_RANGE` for a cursor that is too
-    /// old), [`ClientError::Transport`] if it could not be reopened within the patience for a view.
+    /// [`ClientError::Rejected`] if the server refuses the watch (`OUT_OF_RANGE` for a cursor that is too old),
+    /// [`ClientError::Transport`] if it could not be reopened within `Patience::view`.
     pub async fn next(&mut self) -> Result<ExecutionServiceWatchResponse, ClientError> {
         loop {
             match self.step().await {

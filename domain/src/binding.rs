@@ -82,7 +82,7 @@ impl StartExecution {
     pub const UNBOUND: &[Unbound<Self>] = &[
         Unbound {
             field: "request_id",
-            reason: "it is the key that the hash is stored for",
+            reason: "it is the key under which the hash is stored",
             clear: |request| request.request_id = None,
         },
         Unbound {
@@ -115,7 +115,7 @@ impl CreateSession {
     pub const UNBOUND: &[Unbound<Self>] = &[
         Unbound {
             field: "request_id",
-            reason: "it is the key that the hash is stored for",
+            reason: "it is the key under which the hash is stored",
             clear: |request| request.request_id = None,
         },
         Unbound {
@@ -149,7 +149,7 @@ pub const HASH_BYTES: usize = 32;
 pub struct Unbound<T> {
     /// The path of the field in the encoding, such as `command.timeout`.
     pub field: &'static str,
-    /// Why the field may change without a change of the hash.
+    /// The reason why the field may change without a change of the hash.
     pub reason: &'static str,
     /// Gives the field a fixed value.
     pub clear: fn(&mut T),

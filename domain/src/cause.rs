@@ -121,7 +121,7 @@ pub enum Started {
     Unknown,
 }
 
-/// How the session's working directory was determined.
+/// The origin of the session's working directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectoryReport {
     /// The shell reported it.
@@ -144,7 +144,7 @@ pub struct ExecutionResult {
     pub started: Started,
     /// The session's working directory after it, inside the sandbox.
     pub directory: Vec<u8>,
-    /// How that directory was determined.
+    /// The origin of that directory.
     pub directory_report: DirectoryReport,
     /// Airlock ended processes that were still running when the shell exited.
     pub leftovers_killed: bool,

@@ -39,7 +39,7 @@ pub struct CommandSpec {
     pub idle_timeout: Option<Duration>,
     /// The length in bytes up to which the result contains a stream in full as text.
     pub inline_limit: u32,
-    /// The mask of the file modes that the command creates.
+    /// The umask of the command: the permission bits that new files do not get.
     #[serde(default, skip_serializing_if = "Umask::is_default")]
     pub umask: Umask,
 }

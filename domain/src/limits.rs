@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// Bytes of a command. One less than the kernel's limit for one argument, so that the whole command fits into
-/// an argument of the shell.
+/// Bytes of a command. This is one byte less than the kernel's limit for one argument, so that the whole command fits
+/// into one argument of the shell.
 pub const COMMAND_BYTES: usize = 128 * 1024 - 1;
 /// Bytes of a `request_id`.
 pub const REQUEST_ID_BYTES: usize = 128;

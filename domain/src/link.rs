@@ -145,7 +145,7 @@ pub enum ToRunner {
         protocol_version: u32,
         /// The interval of heartbeats.
         heartbeat_interval: Duration,
-        /// How long jobs continue while no server can be reached.
+        /// The time for which jobs continue while no server can be reached.
         link_grace: Duration,
     },
     /// Creates a session. Idempotent.

@@ -33,7 +33,7 @@ pub(crate) struct Tables {
     pub(crate) warning_text: BTreeMap<String, WarningText>,
     pub(crate) warning_pair: BTreeMap<String, WarningPair>,
     pub(crate) obeys: BTreeMap<String, Obeys>,
-    /// Programs that no file can make run another program, by the reason.
+    /// Programs that no file can make run another program, grouped by the reason.
     pub(crate) obeys_nothing: BTreeMap<String, Vec<String>>,
     pub(crate) destroys: BTreeMap<String, Destroys>,
 }

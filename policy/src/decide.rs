@@ -219,7 +219,7 @@ fn by_what_it_does(
     Outcome::with(Verdict::Ask, reasons)
 }
 
-/// Step 5. Running outside the sandbox requires three agreements; the request is the first.
+/// Step 5. Running outside the sandbox requires three permissions; the request is the first.
 fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> Option<Outcome> {
     let wish = request.unsandboxed?;
     let deny = |code, message| Some(Outcome::new(Verdict::Deny, Reason::new(code, message, None)));

@@ -1,4 +1,4 @@
-//! The decision and its parts: plain data with public fields, serialised as `airlock check --jsonl` prints them. No
+//! The decision and its parts: plain data with public fields, serialized as `airlock check --jsonl` prints them. No
 //! logic.
 
 mod json;
@@ -113,7 +113,7 @@ pub enum Nesting {
     Substitution,
     /// `<( ... )` or `>( ... )`.
     ProcessSubstitution,
-    /// Run by another program: a wrapper, `xargs`, `find -exec`.
+    /// Run by another program: a launcher such as `env`, `xargs` or `find -exec`.
     Launched,
     /// Text that a shell evaluates: `sh -c`, `eval`.
     ShellText,
@@ -185,7 +185,7 @@ pub enum Access {
 /// A path that the command names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PathUse {
-    /// The path, absolute and normalised if possible.
+    /// The path, absolute and normalized if possible.
     pub path: String,
     /// The access.
     pub access: Access,
@@ -264,7 +264,7 @@ pub struct Obeyed {
     pub settings: Vec<&'static str>,
 }
 
-/// A hash of the resolved rules and the engine's version.
+/// A hash of the resolved rules, the tables and the version of the policy's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyVersion(pub [u8; 32]);
 
@@ -312,7 +312,7 @@ pub struct Decision {
     pub shadow: Vec<ShadowHit>,
     /// Whether every part of the text was understood.
     pub parse_complete: bool,
-    /// The rules and the engine version that decided.
+    /// The version of the rules and of the policy's code that decided.
     pub policy_version: PolicyVersion,
 }
 

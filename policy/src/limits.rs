@@ -14,7 +14,7 @@ pub const MAX_OLD_ARITHMETIC: usize = 8;
 /// The largest number of bars, `[[`, `?(`, `=(`, unmatched closing brackets and control characters
 /// in a parsed command. The grammar's time grows with their square.
 pub const MAX_COSTLY_CHARACTERS: usize = 256;
-/// The largest number of times that a text is parsed again because the grammar takes line ends for blanks.
+/// The largest number of times that a text is parsed again because the grammar reads line ends as blanks.
 pub const MAX_PARSES_BY_LINES: usize = 4;
 /// The deepest nesting of brackets, quotes and substitutions that is parsed.
 pub const MAX_NESTING: usize = 64;

@@ -1,6 +1,6 @@
-//! Parses bytes into a closed tree of commands. The grammar's tree is a hint; bash is the reference. A known node must
-//! account for every byte, and every word is read again from its bytes. Any contradiction is a [`Problem`]. The parser
-//! does not judge the effects of a command.
+//! Parses bytes into a closed tree of commands. The grammar's tree is not trusted; bash is the reference. A known node
+//! must account for every byte, and every word is read again from its bytes. Any contradiction is a [`Problem`]. The
+//! parser does not judge the effects of a command.
 
 mod arithmetic;
 mod assignments;
@@ -68,7 +68,7 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     built(Surroundings { splits_as_usual: false, ..surroundings })
 }
 
-/// Returns the tree in which line ends end commands, and the line ends that it still takes for blanks.
+/// Returns the tree in which line ends end commands, and the line ends that it still reads as blanks.
 fn tree_by_lines(source: &mut source::MappedText, scanned: &prescan::Scan) -> Option<(Tree, Vec<usize>)> {
     let moved = scanned
         .line_ends

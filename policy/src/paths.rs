@@ -1,5 +1,5 @@
-//! Paths that commands name: their absolute form, whether they are inside, and whether their names are protected.
-//! The analysis is lexical; the runner resolves symlinks.
+//! Paths that commands name: their absolute form, whether they are outside the workspace, and whether their names are
+//! protected. The analysis is lexical; the runner resolves symlinks.
 
 mod writers;
 
@@ -12,7 +12,7 @@ use crate::readonly::PathWord;
 use crate::rules::overlap::may_meet;
 use crate::tables::names;
 
-/// The directories that count as inside.
+/// The directories whose paths do not count as outside the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Places<'a> {
     pub(crate) workspace: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Places<'a> {
 /// A path in absolute form.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
-    /// The absolute, normalised path. For a glob or an unknown word, the part before it.
+    /// The absolute, normalized path. For a glob or an unknown word, the part before it.
     pub(crate) path: String,
     pub(crate) access: Access,
     pub(crate) span: Span,

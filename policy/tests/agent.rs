@@ -1,5 +1,5 @@
-//! Tests of the profile `agent`: commands that stay inside run without a question. Exceptions are commands that
-//! destroy a person's work, and text that is not understood and that a rule may apply to.
+//! Tests of the profile `agent`: commands that stay inside the sandbox run without a question. Exceptions are commands
+//! that destroy a person's work, and text that is not understood and that a rule may apply to.
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Unsandboxed, Verdict, decide, parts};
 

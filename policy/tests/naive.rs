@@ -1,6 +1,5 @@
-//! Compares the engine with a naive decider. Both must agree on every text that both can read. If
-//! only the engine can read a disguised text, it must not allow a command that the naive decider
-//! denies.
+//! Compares the policy with a naive decider. Both must agree on every text that both can read. If only the policy can
+//! read a disguised text, it must not allow a command that the naive decider denies.
 
 mod decider;
 mod disguise;
@@ -145,8 +144,7 @@ fn compare(seed: u64, count: usize) {
     }
 }
 
-/// Changes random bytes. The engine must deny every result that the naive decider can read and
-/// denies.
+/// Changes random bytes. The policy must deny every result that the naive decider can read and denies.
 #[test]
 fn a_changed_text_that_the_naive_decider_denies_is_denied() {
     let mut random = Random::new(5);

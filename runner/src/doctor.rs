@@ -27,7 +27,7 @@ pub fn render(findings: &[Finding]) -> String {
         let Finding { name, seen, lost, remedy, .. } = finding;
         // Writing to a `String` does not fail.
         let _ = writeln!(text, "{:<8} {name:<width$}  {seen}", finding.shown());
-        for (mark, said) in [("lost:", lost), ("->", remedy)] {
+        for (mark, said) in [("effect:", lost), ("->", remedy)] {
             if !said.is_empty() {
                 let _ = writeln!(text, "{:<8} {:<width$}  {mark} {said}", "", "");
             }

@@ -2,9 +2,9 @@
 //! quarantine.
 //!
 //! Hostile commands own these directories and may run at the same time. Files are opened through directory handles,
-//! beneath the named directory, and checked after they are open. No link leads outside, and no open waits for a pipe.
-//! All work blocks, and runs on separate threads. It ends if no caller waits for it, if its session closes, or if the
-//! runner stops.
+//! beneath the named directory, and checked after they are open. No link leads out of that directory, and no open waits
+//! for a pipe. All work blocks, and runs on separate threads. It ends if no caller waits for it, if its session closes,
+//! or if the runner stops.
 
 mod baseline;
 mod diff;
@@ -90,7 +90,7 @@ impl Files {
     /// completely received upload is finished.
     ///
     /// # Errors
-    /// Why the order was not carried out.
+    /// The reason why the order was not carried out.
     pub(crate) async fn carry_out(
         &self,
         session: Arc<OpenSession>,

@@ -19,15 +19,16 @@ Examples:
   airlock-runner doctor --config runner.toml      # check this host and the servers
   airlock-runner run --config runner.toml         # the same as airlock-runner --config runner.toml
   airlock-runner ready --config runner.toml       # for supervisors: exit code 0 once it takes commands
-  airlock-runner drain --config runner.toml       # before its host goes down: refuse new commands, wait for running ones
+  airlock-runner drain --config runner.toml       # before the host stops: wait for running commands, accept no new ones
 
-Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for those that run,
-`drain.handover` for their output, then it ends. A change of `telemetry.log` takes effect at once; all other keys are read at the next start.
+Signals: SIGTERM, SIGINT and SIGHUP drain the runner. It accepts no new commands, lets running commands continue for
+`drain.grace`, gives servers `drain.handover` to fetch the output, and exits. The runner reloads `telemetry.log` within
+seconds after it changes. It reads all other settings at the next start.
 
 Environment: AIRLOCK_RUNNER__SECTION__KEY sets a key of the configuration, such as AIRLOCK_RUNNER__LIMITS__SESSIONS=100.
 It overrides the file, and --set overrides it. It can set a key of [floor] only if --env-may-widen names the key.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
+Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid configuration.";
 
 /// Airlock's worker: connects to the configured servers and runs commands in sandboxes.
 #[derive(Debug, Parser)]

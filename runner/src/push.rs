@@ -1,7 +1,8 @@
 //! Serves one server's reads of one job's output. The protocol is pull: each read grants credit for a number of bytes.
 //!
-//! `airlock_runner_lifecycle::output::Reads` keeps the reads and their credit; this is the loop around it. A misbehaving
-//! server affects only its own stream: reads and chunks are bounded, and no wait is unbounded. Uses no wire type.
+//! `airlock_runner_lifecycle::output::Reads` keeps the reads and their credit; this is the loop around it. A
+//! misbehaving server affects only its own stream: reads and chunks are bounded, and no wait is unbounded. Uses no wire
+//! type.
 
 use std::sync::Arc;
 

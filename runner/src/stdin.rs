@@ -48,7 +48,7 @@ enum Pipe {
     Open(Sink),
     /// A writer has ended the input.
     Ended,
-    /// No process reads the input any more.
+    /// No process reads the input now.
     Broken,
 }
 

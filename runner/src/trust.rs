@@ -1,5 +1,5 @@
-//! Checks the assumptions of a decision against the files: programs lie where no command can write, and paths do not
-//! lead elsewhere through links.
+//! Checks the assumptions of a decision against the files: programs are in directories where no command can write, and
+//! paths do not lead elsewhere through links.
 //!
 //! This check improves the decision. It is not the security boundary; the mounts are.
 

@@ -1,4 +1,4 @@
-//! Builds bubblewrap's arguments, which determine all of its protection.
+//! Builds bubblewrap's arguments. They determine the whole protection that bubblewrap provides.
 //!
 //! Pure: accesses no file and no variable, so that a snapshot of the result describes a profile completely. Must never
 //! use `--unshare-all` or the `-try` options, because these fail silently.

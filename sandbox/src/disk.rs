@@ -87,7 +87,7 @@ pub fn disk_check(config: DiskConfig, directory: &Path, id: Option<u32>) -> (Che
 }
 
 impl CapabilityReport {
-    /// Replaces the check of sessions' disks, which the probe inside cannot determine.
+    /// Replaces the check of sessions' disks, which the probe inside the sandbox cannot determine.
     #[must_use]
     pub fn with_disk(mut self, check: Check) -> Self {
         if let Some(line) = self.checks.iter_mut().find(|line| line.name == check.name) {

@@ -97,7 +97,7 @@ pub enum LaunchError {
         /// Its length.
         bytes: usize,
     },
-    /// A step of `airlock-init` failed: on the host before bubblewrap, or inside before the shell.
+    /// A step of `airlock-init` failed: on the host before bubblewrap, or inside the sandbox before the shell.
     #[error("{cause}")]
     Step {
         /// The step.

@@ -1,7 +1,7 @@
 //! Starts sandboxes, and creates the networks of sessions.
 //!
-//! A start creates pipes and arguments, and runs the launch step on the host. It waits until pid 1 inside is ready,
-//! sends the command to it, and waits until the shell runs. The command does not leave this process before pid 1 is
+//! A start creates pipes and arguments, and runs the launch step on the host. It waits until process 1 is ready, sends
+//! the command to it, and waits until the shell runs. The command does not leave this process before process 1 is
 //! ready. After an earlier failure the command has therefore definitely not started.
 
 mod building;

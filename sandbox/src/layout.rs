@@ -2,13 +2,13 @@
 //!
 //! Plain data. Must not depend on a profile or a session.
 
-/// The path of the session's workspace inside.
+/// The path of the session's workspace.
 pub const WORKSPACE: &str = "/workspace";
-/// The path of HOME inside.
+/// The path of HOME.
 pub const HOME: &str = "/home/agent";
-/// The path of the session's directory for temporary files inside.
+/// The path of the session's directory for temporary files.
 pub const TMP: &str = "/tmp";
-/// The name of uid [`airlock_init::wire::INSIDE_ID`] inside.
+/// The name of uid [`airlock_init::wire::INSIDE_ID`].
 pub const USER: &str = "agent";
 
 /// An empty file without permissions, in the launcher's directory.

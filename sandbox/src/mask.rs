@@ -35,7 +35,7 @@ impl SessionDirectory {
     /// All directories.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Home, Self::Tmp];
 
-    /// Returns the path inside.
+    /// Returns the path inside the sandbox.
     #[must_use]
     pub fn inside(self) -> &'static str {
         match self {
@@ -65,8 +65,8 @@ pub enum MaskKind {
     Content(Arc<[u8]>),
 }
 
-/// One mask. It applies to everything below its path, except below a mask further inside. If several masks have the
-/// same path, the last of each pair of opposites applies.
+/// One mask. It applies to everything below its path, except below a deeper mask. If several masks have the same path,
+/// the last of each pair of opposites applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask {
     /// The directory that contains the path.

@@ -5,22 +5,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A host path that is mounted read-only inside.
+/// A host path that is mounted read-only in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
     /// The absolute path on the host, not below `/sys`. A runner with root can bind a path below directories that
     /// only root enters, unless a component is a link. Another runner must be able to reach the path itself.
     pub source: PathBuf,
-    /// The absolute path inside.
+    /// The absolute path inside the sandbox.
     pub target: PathBuf,
 }
 
-/// A symbolic link that is created inside.
+/// A symbolic link that is created in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symlink {
     /// Its target.
     pub target: PathBuf,
-    /// Its absolute path inside.
+    /// Its absolute path inside the sandbox.
     pub link: PathBuf,
 }
 
@@ -37,9 +37,9 @@ pub enum Root {
 }
 
 /// Globs of readable and writable paths, in the style of `.gitignore`. They are relative to the workspace; a name
-/// without a slash matches at any depth. `~/` begins a path in HOME, `//` an absolute path inside. With a single
-/// leading slash a path is absolute, and in the deny lists also relative to the workspace. A glob includes everything
-/// below each match.
+/// without a slash matches at any depth. `~/` begins a path in HOME, `//` an absolute path inside the sandbox. With a
+/// single leading slash a path is absolute, and in the deny lists also relative to the workspace. A glob includes
+/// everything below each match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathRules {
     /// Paths that cannot be read.
@@ -98,14 +98,14 @@ pub struct Profile {
 pub enum RootCover {
     /// An empty directory without permissions.
     Directory {
-        /// The absolute path inside.
+        /// The absolute path inside the sandbox.
         path: PathBuf,
         /// Whether a path in it is shown again.
         around: bool,
     },
     /// An empty file without permissions.
     File {
-        /// The absolute path inside.
+        /// The absolute path inside the sandbox.
         path: PathBuf,
     },
     /// A path of the host that is shown again.
@@ -113,7 +113,7 @@ pub enum RootCover {
 }
 
 impl RootCover {
-    /// Returns the path inside.
+    /// Returns the path inside the sandbox.
     #[must_use]
     pub fn path(&self) -> &PathBuf {
         match self {

@@ -140,7 +140,8 @@ const LANDLOCK: &str = "landlock";
 const LANDLOCK_REMEDY: &str =
     "run a kernel from 6.12 on with `landlock` among the `lsm=` of its command line";
 
-/// Compares the kernel's answer with the result of creating a file that only Landlock forbids. `made`: the file was created.
+/// Compares the kernel's answer with the result of creating a file that only Landlock forbids. `made`: the file was
+/// created.
 fn landlock_check(landlock: Landlock, made: bool) -> Check {
     if !landlock.files() || made {
         let seen = format!("ABI {}, a file could be created: {made}", landlock.abi);

@@ -28,7 +28,7 @@ pub struct Running {
     pub control: Control,
     /// The wait for its end. Dropping it without a wait kills the sandbox.
     pub waiter: Waiter,
-    /// When the start of the shell was confirmed.
+    /// The time at which the start of the shell was confirmed.
     pub started_at: Instant,
     /// The active Landlock restrictions.
     pub landlock: Landlock,
@@ -53,9 +53,9 @@ pub struct Control(pub(crate) Arc<Handles>);
 
 #[derive(Debug)]
 pub(crate) struct Handles {
-    /// The socket to pid 1. Writers take turns.
+    /// The socket to process 1. Writers take turns.
     pub(crate) socket: Mutex<UnixStream>,
-    /// Pid 1 of the sandbox.
+    /// Process 1 of the sandbox.
     pub(crate) init: OwnedFd,
     /// bubblewrap, a child of this process.
     pub(crate) child: OwnedFd,
@@ -76,13 +76,13 @@ impl Handles {
 }
 
 impl Control {
-    /// Sends SIGTERM to every process inside except pid 1. Does nothing if the sandbox has ended. A process that
-    /// ignores the signal continues.
+    /// Sends SIGTERM to every process in the sandbox except process 1. Does nothing if the sandbox has ended. A process
+    /// that ignores the signal continues.
     pub fn terminate(&self) {
         self.tell(&ToInit::Terminate);
     }
 
-    /// Sends a signal to every process inside except pid 1. Does nothing if the sandbox has ended.
+    /// Sends a signal to every process in the sandbox except process 1. Does nothing if the sandbox has ended.
     pub fn signal(&self, signal: wire::Signal) {
         self.tell(&ToInit::Signal(signal));
     }
@@ -93,8 +93,8 @@ impl Control {
         let _ = send_frame(socket.as_fd(), message, &[]);
     }
 
-    /// Kills every process inside, from outside. Does nothing if the sandbox has ended. [`Waiter::wait`] waits for
-    /// the end itself.
+    /// Kills every process in the sandbox, from the host. Does nothing if the sandbox has ended. [`Waiter::wait`] waits
+    /// for the end itself.
     pub fn kill(&self) {
         self.0.killed.store(true, Ordering::SeqCst);
         self.0.kill();
@@ -123,13 +123,13 @@ pub struct Waiter {
     pub(crate) tie: Tie,
 }
 
-/// How a command ended. All processes of its sandbox have ended.
+/// The end of a command. All processes of its sandbox have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// The cause.
     pub cause: Cause,
-    /// The shell's last directory inside, if it reported one. This is a claim of the command: an absolute path of at
-    /// most 4,096 bytes that was not checked.
+    /// The shell's last directory inside the sandbox, if it reported one. This is a claim of the command: an absolute
+    /// path of at most 4,096 bytes that was not checked.
     pub cwd: Option<PathBuf>,
     /// Whether a child outlived the shell and was killed.
     pub leftovers: bool,
@@ -137,7 +137,7 @@ pub struct Ended {
     pub user: Duration,
     /// The system CPU time, measured on the host, including the creation of the sandbox.
     pub system: Duration,
-    /// The peak memory. `None` if it is not counted, or if pid 1 died before it could report it.
+    /// The peak memory. `None` if it is not counted, or if process 1 died before it could report it.
     pub peak_memory: Option<PeakMemory>,
     /// The time from the start of the shell to the end of all processes.
     pub elapsed: Duration,
@@ -177,7 +177,7 @@ pub enum Cause {
     Killed,
     /// It exceeded its memory limit or the host's memory, and the kernel killed the whole sandbox.
     OomKilled,
-    /// How it ended is unknown: a report is missing, or two reports differ.
+    /// The end is unknown: a report is missing, or two reports differ.
     SandboxFailed {
         /// The part that failed, as a stable lower-case name.
         step: &'static str,

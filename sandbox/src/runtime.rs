@@ -14,7 +14,7 @@ use airlock_mounts::remove_tree;
 use crate::error::LaunchError;
 use crate::layout::{HIDDEN_FILE, HOME, USER};
 
-/// The program that is pid 1 of every sandbox. `build.rs` builds it.
+/// The program that is process 1 of every sandbox. `build.rs` builds it.
 static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock-init"));
 
 const PREFIX: &str = "runtime-";
@@ -84,7 +84,7 @@ pub fn bash_env() -> String {
     )
 }
 
-/// Returns the contents of `/etc/passwd` and `/etc/group` inside.
+/// Returns the contents of the sandbox's `/etc/passwd` and `/etc/group`.
 fn account_files() -> [(&'static str, String); 2] {
     let id = INSIDE_ID;
     let passwd = format!(

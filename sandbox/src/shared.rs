@@ -112,7 +112,7 @@ pub fn can_be_shown(socket: &Path) -> bool {
         && !own.iter().any(|own| socket.starts_with(own))
 }
 
-/// Returns the target of the bind that shows a path inside.
+/// Returns the target of the bind that shows a path in the sandbox.
 fn innermost<'a>(binds: &'a [Bind], path: &Path) -> Option<&'a Path> {
     let around = binds.iter().filter(|bind| path.starts_with(&bind.target));
     around.map(|bind| bind.target.as_path()).max_by_key(|target| target.as_os_str().len())

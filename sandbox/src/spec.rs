@@ -21,11 +21,11 @@ pub const MAX_COMMAND: usize = 128 * 1024 - 1;
 pub struct Shape {
     /// Whether workspace, HOME and `/tmp` are mounted read-only. `/var/tmp` is then private.
     pub read_only: bool,
-    /// The network inside.
+    /// The network of the sandbox.
     pub network: Network,
 }
 
-/// The network inside.
+/// The network of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Network {
     /// The session's loopback and no other interface.
@@ -58,9 +58,10 @@ pub struct LaunchSpec {
     pub snapshot: Option<Vec<u8>>,
     /// The source of a shell snapshot, if the command creates one.
     pub shell_init: Option<Vec<u8>>,
-    /// A program (a path inside) and its arguments, before the shell. Empty if the shell is started directly.
+    /// A program (a path inside the sandbox) and its arguments, before the shell. Empty if the shell is started
+    /// directly.
     pub prefix: Vec<Vec<u8>>,
-    /// The directory in which it starts, an absolute path inside.
+    /// The directory in which it starts, an absolute path inside the sandbox.
     pub cwd: PathBuf,
     /// Its whole environment, from [`crate::env::build_env`].
     pub env: Vec<(OsString, OsString)>,
@@ -72,7 +73,7 @@ pub struct LaunchSpec {
     pub stdin: Stdin,
     /// The masks over the session's directories.
     pub masks: Vec<Mask>,
-    /// The mask of the file modes that the command creates.
+    /// The umask of the command.
     pub umask: u32,
 }
 
@@ -134,7 +135,7 @@ impl LaunchSpec {
 pub struct Limits {
     /// Open descriptors per process.
     pub nofile: u64,
-    /// Processes and threads inside, counted per user namespace.
+    /// Processes and threads in the sandbox, counted per user namespace.
     pub nproc: u64,
     /// The largest file that a process may write, in bytes. `None` means no limit.
     pub fsize: Option<u64>,

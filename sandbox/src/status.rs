@@ -1,6 +1,6 @@
 //! Parses bubblewrap's status descriptor: JSON documents, one per line.
 //!
-//! The status comes from outside the sandbox. It can therefore be compared with the report of pid 1.
+//! The status comes from outside the sandbox. It can therefore be compared with the report of process 1.
 
 use std::os::fd::BorrowedFd;
 
@@ -16,7 +16,7 @@ struct Line {
     exit_code: Option<i32>,
 }
 
-/// Returns the exit code of pid 1, or `None` if bubblewrap did not report one.
+/// Returns the exit code of process 1, or `None` if bubblewrap did not report one.
 pub(crate) fn exit_code(text: &[u8]) -> Option<i32> {
     serde_json::Deserializer::from_slice(text)
         .into_iter::<Line>()

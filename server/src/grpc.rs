@@ -73,7 +73,7 @@ pub(crate) struct EdgeParts {
 #[derive(Debug, thiserror::Error)]
 pub enum ReflectionError {
     /// The descriptors were rejected.
-    #[error("the contract cannot be served by reflection: {0}")]
+    #[error("gRPC reflection cannot serve the contract: {0}")]
     Refused(#[from] tonic_reflection::server::Error),
     /// The descriptors of the contract could not be decoded.
     #[error("the contract cannot be decoded: {0}")]

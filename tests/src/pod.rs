@@ -166,7 +166,7 @@ impl Pod {
     }
 
     fn delete(&self) {
-        // If the container has ended, it does not exist any more.
+        // If the container has ended, it no longer exists.
         drop(
             private_command(&[])
                 .args(["runc", "--root"])

@@ -1,4 +1,4 @@
-//! The reasons why a dev fails to start or ends.
+//! The reasons why an instance fails to start or ends.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
@@ -11,7 +11,7 @@ use airlock_server::{
 use super::KeysError;
 use crate::state::StateError;
 
-/// The reason why a dev failed to start or ended.
+/// The reason why an instance failed to start or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
     /// The address is reachable from other hosts.
@@ -46,7 +46,7 @@ pub enum DevError {
         source: io::Error,
     },
     /// A directory or file that `--bind` or `--rootfs` names does not exist on the host.
-    #[error("`{}` cannot be shown inside: {source}", path.display())]
+    #[error("`{}` cannot be shown in the sandbox: {source}", path.display())]
     Shown {
         /// The path as it was given.
         path: PathBuf,

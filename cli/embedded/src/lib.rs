@@ -43,7 +43,7 @@ const LINK_TIMEOUT: Duration = Duration::from_secs(30);
 const LINK_PAUSE: Duration = Duration::from_millis(5);
 const FILE_BYTES: u64 = 64 * 1024;
 
-/// The options of a dev.
+/// The options of an instance.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The address to listen on; loopback only.
@@ -58,7 +58,7 @@ pub struct Options {
     pub otlp: Option<String>,
     /// The log filter for standard error.
     pub log: String,
-    /// The time that running commands have to end when the dev is stopped.
+    /// The time that running commands have to end when the instance is stopped.
     pub drain: Duration,
     /// A directory with a root file system that replaces the host's own programs.
     pub rootfs: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl Default for Options {
     }
 }
 
-/// A running dev. Stop it with [`Dev::stop`]; dropping it ends everything at once.
+/// A running instance: a server and a runner. Stop it with [`Dev::stop`]; dropping it ends everything at once.
 pub struct Dev {
     directory: StateDirectory,
     connection: Connection,
@@ -98,8 +98,8 @@ pub struct Dev {
 }
 
 impl Dev {
-    /// Starts a dev in a state directory. When this returns, the dev accepts commands. Installs a global subscriber
-    /// for logs and traces, if there is none yet.
+    /// Starts an instance in a state directory. When this returns, the instance accepts commands. Installs a global
+    /// subscriber for logs and traces, if there is none yet.
     ///
     /// # Errors
     /// See [`DevError`]. After an error nothing runs.
@@ -107,7 +107,7 @@ impl Dev {
         Self::start_in(directory, None, options).await
     }
 
-    /// Starts a dev in a temporary directory that is removed with it.
+    /// Starts an instance in a temporary directory that is removed with it.
     ///
     /// # Errors
     /// As for [`Dev::start`].
@@ -183,7 +183,7 @@ impl Dev {
     /// Returns the settings for a client.
     ///
     /// # Errors
-    /// [`DevError::State`] if the dev's own files cannot be read.
+    /// [`DevError::State`] if the instance's own files cannot be read.
     pub fn settings(&self) -> Result<Settings, DevError> {
         let token = read_bounded(&self.connection.token_file, FILE_BYTES)?;
         let mut settings = Settings::new(self.address());
@@ -297,7 +297,7 @@ fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
         name: NAME.to_owned(),
         tenant: NAME.to_owned(),
         roles: vec![RoleName::Executor, RoleName::Approver, RoleName::Auditor, RoleName::Admin],
-        // This includes profiles that are added to the directory while the dev runs.
+        // This includes profiles that are added to the directory while the instance runs.
         profiles: vec![options.profile.clone(), ANY_PROFILE.to_owned()],
         matches: Match::TokenSha256(keys.token_sha256.clone()),
         runner_ids: Vec::new(),

@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 const DIRECTORY_MODE: u32 = 0o700;
 /// The mode of files with secrets.
 const SECRET_MODE: u32 = 0o600;
-/// The number of attempts to take the lock. Commands that check for a running dev hold the lock
-/// briefly.
+/// The number of attempts to take the lock. Commands that check for a running instance hold the lock briefly.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// The largest connection file, in bytes.
@@ -29,7 +28,7 @@ pub struct StateDirectory {
     path: PathBuf,
 }
 
-/// The connection data of the dev of a state directory: `connection.json`.
+/// The connection data of the instance of a state directory: `connection.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
@@ -39,7 +38,7 @@ pub struct Connection {
     pub ca: PathBuf,
     /// The path of the client's token file, relative to the directory.
     pub token_file: PathBuf,
-    /// The process ID of the dev.
+    /// The process ID of the instance.
     pub pid: u32,
     /// The default profile.
     pub profile: String,
@@ -47,7 +46,7 @@ pub struct Connection {
     pub profiles: Option<PathBuf>,
 }
 
-/// The exclusive lock of a state directory, held by its dev.
+/// The exclusive lock of a state directory, held by its instance.
 #[derive(Debug)]
 pub struct StateLock {
     _lock: Flock<fs::File>,
@@ -70,7 +69,7 @@ pub enum StateError {
     /// The directory belongs to another user.
     #[error("the state directory {} belongs to another user; name another with --state DIR", .0.display())]
     NotOurs(PathBuf),
-    /// Another dev uses the directory.
+    /// Another instance uses the directory.
     #[error(
         "another `airlock dev` uses the state directory {}{}; end it, or name another directory with --state \
          DIR",
@@ -80,13 +79,13 @@ pub enum StateError {
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The process ID of the other dev, if known.
+        /// The process ID of the other instance, if known.
         pid: Option<u32>,
     },
-    /// No dev uses the directory.
+    /// No instance uses the directory.
     #[error("no `airlock dev` is running with the state directory {}; start one with `airlock dev`", .0.display())]
     NotRunning(PathBuf),
-    /// A dev uses the directory, but does not listen yet or no longer listens.
+    /// An instance uses the directory, but does not listen yet or no longer listens.
     #[error("the `airlock dev` of {} is starting or stopping; try again in a moment", .0.display())]
     NotReady(PathBuf),
     /// An operation on a file failed.
@@ -136,8 +135,8 @@ impl StateDirectory {
     /// Creates the directory if necessary, restricts it to its owner, and locks it.
     ///
     /// # Errors
-    /// [`StateError::InUse`] if another dev holds the lock, [`StateError::NotOurs`] if another user
-    /// owns the directory.
+    /// [`StateError::InUse`] if another instance holds the lock, [`StateError::NotOurs`] if another user owns the
+    /// directory.
     pub fn take(&self) -> Result<StateLock, StateError> {
         let path = &self.path;
         fs::DirBuilder::new()
@@ -158,7 +157,7 @@ impl StateDirectory {
                 std::thread::sleep(LOCK_PAUSE);
             }
             if let Some(lock) = self.lock()? {
-                // A connection file from an earlier dev is stale.
+                // A connection file from an earlier instance is stale.
                 self.withdraw();
                 return Ok(StateLock { _lock: lock });
             }
@@ -167,11 +166,11 @@ impl StateDirectory {
         Err(StateError::InUse { path: path.clone(), pid })
     }
 
-    /// Returns the connection data of the dev that holds the lock.
+    /// Returns the connection data of the instance that holds the lock.
     ///
     /// # Errors
-    /// [`StateError::NotRunning`] if no dev holds the lock, even if files remain;
-    /// [`StateError::NotReady`] if the dev does not listen.
+    /// [`StateError::NotRunning`] if no instance holds the lock, even if files remain; [`StateError::NotReady`] if the
+    /// instance does not listen.
     pub fn connection(&self) -> Result<Connection, StateError> {
         let lock = match fs::File::open(self.lock_path()) {
             Ok(file) => try_lock(file, FlockArg::LockSharedNonblock),
@@ -249,7 +248,7 @@ fn try_lock(file: fs::File, how: FlockArg) -> io::Result<Option<Flock<fs::File>>
 /// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
-/// [`StateError::Io`], also for a longer file.
+/// [`StateError::Io`], including for a longer file.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, StateError> {
     let read = || {
         let mut bytes = Vec::new();

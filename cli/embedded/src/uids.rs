@@ -20,7 +20,7 @@ use super::DevError;
 pub(super) const COUNT: u32 = 1024;
 /// The first uid of the first block.
 const FIRST: u32 = 2_100_000;
-/// The number of blocks. It is large, so that two state directories rarely prefer the same block. A dev that had
+/// The number of blocks. It is large, so that two state directories rarely prefer the same block. An instance that had
 /// to take another block finds sessions with other uids after a restart.
 const BLOCKS: u32 = 1 << 15;
 
@@ -32,7 +32,7 @@ pub struct UidBlock {
 }
 
 impl UidBlock {
-    /// Reserves a block that no other dev uses. One state directory gets the same block each time, if it is free.
+    /// Reserves a block that no other instance uses. One state directory gets the same block each time, if it is free.
     /// Returns `None` if this process cannot assign uids because it is not root.
     pub fn reserve(directory: &Path) -> Result<Option<Self>, DevError> {
         if !nix::unistd::geteuid().is_root() {

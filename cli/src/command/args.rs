@@ -44,7 +44,7 @@ pub(super) enum Mode {
 pub(super) enum Shell {
     // GNU bash.
     Bash,
-    // Z shell. Policy allows it only by rules that match the whole command exactly.
+    // Z shell. A command is never proven read-only.
     Zsh,
     // PowerShell 6 or later. Policy asks about every command.
     Pwsh,
@@ -230,7 +230,7 @@ pub(in crate::command) struct ViewOptions {
     pub(in crate::command) local: bool,
     /// Print notes about the result, and mark output that looks like one.
     pub(in crate::command) notes: bool,
-    /// The state directory of the server if it is a dev. When the dev has ended, the view stops waiting.
+    /// The state directory of the server if it is an `airlock dev`. When this has ended, the view stops waiting.
     pub(in crate::command) dev: Option<StateDirectory>,
 }
 

@@ -22,7 +22,7 @@ use super::{
     output, policy,
 };
 
-/// The longest line of --jsonl, in bytes. The longest command fits in any escaping.
+/// The longest line of --jsonl, in bytes. The longest command fits, even if every byte of it is escaped.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
 /// The profile that decides --jsonl lines if --profile is not given.
 const PROFILE: &str = "strict";
@@ -46,7 +46,7 @@ pub(super) struct Check {
     /// A built-in profile (strict, agent, sandboxed, demo, read_only) or a profile's TOML file.
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<OsString>,
-    /// The shell that reads the command. zsh is allowed by exact rules only; policy asks about every pwsh command.
+    /// The shell that reads the command. A zsh command is never proven read-only; policy asks about every pwsh command.
     #[arg(long, value_enum, default_value = "bash", conflicts_with = "jsonl")]
     shell: Shell,
     /// The mode to decide in; plan allows only commands that are proven read-only [default: the profile's]
@@ -176,7 +176,7 @@ struct DefaultProfile {
     whose: String,
 }
 
-/// Returns the default profile of the named server, of the running dev, or of any server.
+/// Returns the default profile of the named server, of the running `airlock dev`, or of any server.
 fn default_profile(connect: &Connect) -> Result<DefaultProfile, Failure> {
     if connect.names_address() {
         return of_server(connect);
@@ -196,7 +196,7 @@ fn of_any_server() -> Result<DefaultProfile, Failure> {
     Ok(DefaultProfile { profile, whose: "a server (no `airlock dev` is running)".to_owned() })
 }
 
-/// Returns a built-in profile, or one from the dev's profile directory.
+/// Returns a built-in profile, or one from the profile directory of `airlock dev`.
 fn of_dev(connection: &Connection) -> Result<DefaultProfile, Failure> {
     let Connection { profile: name, profiles, .. } = connection;
     let file = profiles.as_ref().map(|directory| directory.join(format!("{name}.toml")));

@@ -17,8 +17,8 @@ use airlock_embedded::state::{Connection, StateDirectory, read_bounded};
 /// The largest certificate, key or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// The time that a call waits for a local `airlock dev` to answer again. A dev that restarts listens
-/// on another address.
+/// The time that a call waits for a local `airlock dev` to answer again. After a restart, it listens on another
+/// address.
 const DEV_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The help heading of these options. They follow the subcommand's own options.
@@ -69,7 +69,7 @@ impl Connect {
         Ok(settings)
     }
 
-    /// Returns the state directory of the dev to use, or `None` if an address was given.
+    /// Returns the state directory of the `airlock dev` to use, or `None` if an address was given.
     pub(super) fn dev_directory(&self) -> Option<StateDirectory> {
         match &self.address {
             Some(_) => None,
@@ -115,7 +115,7 @@ impl Connect {
         match Client::connect(self.settings()?).await {
             Ok(client) => Ok(client),
             Err(error @ ClientError::Transport { .. }) => {
-                // If the dev has just ended, this error is more helpful.
+                // If `airlock dev` has just ended, this error is more helpful.
                 let gone = self.dev_directory().and_then(|directory| directory.connection().err());
                 Err(gone.map_or_else(|| error.into(), Failure::from))
             }

@@ -66,7 +66,7 @@ impl Doctor {
             Err(failure) if failure.is_passing() && !self.connect.names_address() => {
                 let remedy =
                     "start one with `airlock dev`, or name a server with --address (or AIRLOCK_ADDRESS)";
-                found.push(Finding::degraded("server", failure.message(), "commands on other hosts", remedy));
+                found.push(Finding::degraded("server", failure.message(), "no server can be called", remedy));
                 return false;
             }
             Err(failure) => {
@@ -173,7 +173,7 @@ fn versions(server: &str) -> Finding {
         false => Finding::degraded(
             "version",
             what,
-            "features that only one of the versions has",
+            "features of the newer version do not work",
             "use the same release on both sides",
         ),
     }
@@ -195,7 +195,7 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
         if runner.state() != v1::RunnerState::Connected {
             let what = crate::render::names::lower::<v1::RunnerState>(runner.state);
             let remedy = "see `airlock runners show NAME` and the runner's log";
-            found.push(Finding::degraded(&name, what, "its slots and its sessions", remedy));
+            found.push(Finding::degraded(&name, what, "its slots and sessions are unavailable", remedy));
         }
         found.extend(runner.capabilities.iter().filter(|layer| !layer.enforced).map(|layer| {
             let seen = format!("{} is not enforced: {}", shown(&layer.name), shown(&layer.detail));
@@ -226,7 +226,7 @@ async fn skew(client: &Client, found: &mut Vec<Finding>) {
                 "the clocks of this host and of the server differ by about {}",
                 humantime::format_duration(Duration::from_secs(apart.as_secs()))
             ),
-            "comparable times, and tokens and certificates that are already valid",
+            "times cannot be compared, and a new certificate can be refused as not yet valid",
             "synchronize both clocks with NTP",
         ),
         false => Finding::ok("clock", "same as the server's"),
@@ -236,7 +236,7 @@ async fn skew(client: &Client, found: &mut Vec<Finding>) {
 async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
     let look = move || {
         let scratch = TemporaryDir::new("airlock-doctor-")?;
-        // The block reserves uids that no dev on this host treats as stray processes of its own.
+        // The block reserves uids. No `airlock dev` on this host ends processes with these uids as its own strays.
         let uids = UidBlock::reserve(scratch.path()).map_err(std::io::Error::other)?;
         let uid = uids.as_ref().map(UidBlock::first);
         let (scratch_path, require, cgroup) = (scratch.path().to_owned(), Vec::new(), Default::default());

@@ -36,7 +36,7 @@ impl Failure {
         Self { code: USAGE, ..Self::new(message) }
     }
 
-    /// Creates a failure without a message, for a standard output that has no reader any more.
+    /// Creates a failure without a message, for a standard output that no longer has a reader.
     pub(super) fn broken_pipe() -> Self {
         Self { code: BROKEN_PIPE, ..Self::new("") }
     }

@@ -33,7 +33,7 @@ use screen::{Marks, Screen};
 const LEFT: u8 = 130;
 /// The time that a cancel request may still take after a second Ctrl-C.
 const LAST_WORD: Duration = Duration::from_secs(1);
-/// The number of checks whether a dev that does not answer is stopping, and the pause between them.
+/// The number of checks whether an `airlock dev` that does not answer is stopping, and the pause between them.
 const ENDING_LOOKS: u32 = 20;
 const ENDING_PAUSE: Duration = Duration::from_millis(50);
 /// Shorter connection trouble is not reported.
@@ -180,7 +180,7 @@ impl Trouble<'_> {
     }
 }
 
-/// Reports whether the dev at `address` has ended, or another dev has replaced it.
+/// Reports whether the `airlock dev` at `address` has ended, or another one has replaced it.
 pub(super) fn is_gone(directory: &StateDirectory, address: &str) -> bool {
     match directory.connection() {
         Ok(connection) => connection.address != address,
@@ -188,7 +188,7 @@ pub(super) fn is_gone(directory: &StateDirectory, address: &str) -> bool {
     }
 }
 
-/// Reports whether a dev that does not answer is stopping: it closes its connections before it releases its
+/// Reports whether an `airlock dev` that does not answer is stopping: it closes its connections before it releases its
 /// directory.
 pub(super) async fn is_ending(directory: &StateDirectory) -> bool {
     for _ in 0..ENDING_LOOKS {

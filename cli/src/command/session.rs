@@ -52,8 +52,8 @@ pub(super) struct Create {
     /// The loosest mode of its commands; plan runs only commands that are proven read-only [default: the profile's]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// The shell that reads its commands. zsh is allowed by exact rules only; policy asks about every pwsh
-    /// command [default: the profile's]
+    /// The shell that reads its commands. A zsh command is never proven read-only; policy asks about every pwsh command
+    /// [default: the profile's]
     #[arg(long, value_enum)]
     shell: Option<Shell>,
     /// The base to copy the workspace from [default: an empty workspace]

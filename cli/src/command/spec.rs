@@ -26,8 +26,8 @@ pub(super) struct Spec {
     /// A stricter mode than the session's; the strictest is plan: only commands that are proven read-only.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// The shell that reads the command. zsh is allowed by exact rules only; policy asks about every pwsh
-    /// command [default: the session's]
+    /// The shell that reads the command. A zsh command is never proven read-only; policy asks about every pwsh command
+    /// [default: the session's]
     #[arg(long, value_enum)]
     shell: Option<Shell>,
     /// The timeout, such as 30s or 5m [default: 2m; with --background the profile's maximum]
@@ -76,7 +76,7 @@ pub(super) struct Spec {
     /// 150000]
     #[arg(long, value_name = "BYTES", value_parser = args::count::<u32>)]
     inline_limit: Option<u32>,
-    /// The mask of the file modes that the command creates, in octal, such as 027 [default: the profile's]
+    /// The umask of the command, in octal, such as 027 [default: the profile's]
     #[arg(long, value_name = "MASK", value_parser = args::umask)]
     umask: Option<String>,
     /// The command.

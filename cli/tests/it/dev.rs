@@ -219,7 +219,7 @@ fn it_shows_what_of_the_host_it_is_told_to_and_lets_commands_run_as_long() {
     assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
 
     for (words, says) in [
-        (["dev", "--rootfs", "/no/such/root"], "`/no/such/root` cannot be shown inside"),
+        (["dev", "--rootfs", "/no/such/root"], "`/no/such/root` cannot be shown in the sandbox"),
         (["dev", "--bind", ":/opt"], "is not SOURCE or SOURCE:TARGET"),
         (["dev", "--bind", "/usr:/a/../b"], "is not SOURCE or SOURCE:TARGET"),
         (["dev", "--bind", "/usr/bin/env:/usr/no/such"], "at `/usr/no/such`: `/usr` is read-only inside"),

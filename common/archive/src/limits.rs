@@ -27,8 +27,7 @@ pub struct Limits {
     /// The number of files, directories and links, including directories that are only part of a path, and
     /// global headers.
     pub entries: u64,
-    /// The size of all contents, unpacked, and of the PAX headers and long names, which may be compressed,
-    /// too.
+    /// The total size of the contents, the PAX headers and the long names, all after decompression.
     pub bytes: u64,
     /// The length of a path, in bytes.
     pub path_bytes: usize,

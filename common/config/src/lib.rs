@@ -54,7 +54,7 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
         .map_err(|error| ConfigError::whole(&name, &unread(&error), read_cure(&error)))?;
     if bytes.len() as u64 > FILE_BYTES {
         let what = format!("it is longer than {FILE_BYTES} bytes");
-        return Err(ConfigError::whole(&name, &what, "name the right file"));
+        return Err(ConfigError::whole(&name, &what, "check the path"));
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
                 origin: Some(Origin::Place(Place::at(&before, before.len()))),
                 field: String::new(),
                 what: "this byte is not UTF-8".to_owned(),
-                cure: "save the file as UTF-8, or name the right file".to_owned(),
+                cure: "save the file as UTF-8, or correct the path".to_owned(),
             };
             Err(ConfigError { file: name, problems: vec![problem] })
         }
@@ -84,7 +84,7 @@ fn unread(error: &io::Error) -> String {
 fn read_cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "give the program's user permission to read it",
-        _ => "name the file that is meant",
+        _ => "correct the path",
     }
 }
 

@@ -248,8 +248,8 @@ fn files_that_cannot_be_one_are_told_apart() {
     for (name, expected) in [
         ("latin1", ":2:6: this byte is not UTF-8; save"),
         ("long", ": it is longer than 1048576 bytes; name"),
-        ("nowhere", ": there is no such file; name the file that is meant"),
-        (".", ": it is a directory, not a file; name the file that is meant"),
+        ("nowhere", ": there is no such file; correct the path"),
+        (".", ": it is a directory, not a file; correct the path"),
     ] {
         let said = read(&at(name)).unwrap_err().to_string();
         assert!(said.contains(&format!("{name}{expected}")), "{name}: {said}");

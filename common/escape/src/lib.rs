@@ -77,9 +77,9 @@ pub fn readable(bytes: &[u8]) -> Option<String> {
     Some(shown.join("\n"))
 }
 
-/// Escapes characters that hide text or control the terminal, and keeps line feeds and backslashes. It is for text
-/// that consists of escaped parts and of Airlock's own words. It is the last check before a terminal, and alone not
-/// injective.
+/// Escapes characters that hide text or control the terminal, and keeps line feeds and backslashes. It is for text that
+/// consists of escaped parts and of Airlock's own words. It is the last check before a terminal. Its result alone is
+/// not injective.
 #[must_use]
 pub fn guard(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic()) {

@@ -45,7 +45,7 @@ pub fn extent(sample: usize, all: usize) -> usize {
 #[must_use]
 pub fn seed() -> u64 {
     let seed = given(env::var_os(SEED).as_deref()).unwrap_or_else(fresh);
-    eprintln!("seed: {SEED}={seed} makes this run again");
+    eprintln!("seed: {SEED}={seed} repeats this run");
     seed
 }
 

@@ -15,7 +15,7 @@ use crate::{
     testing,
 };
 
-/// One step from a value to a value inside.
+/// One step from a value to a value within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Field(String),

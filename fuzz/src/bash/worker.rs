@@ -123,7 +123,7 @@ pub fn decode(bytes: &[u8]) -> io::Result<Trace> {
     postcard::from_bytes(bytes).map_err(io::Error::other)
 }
 
-/// Writes the files that bash reads, as pid 1 does. Returns the script's path.
+/// Writes the files that bash reads, as process 1 does. Returns the script's path.
 fn write_files(order: &Order) -> io::Result<Vec<u8>> {
     let directory = Path::new(COMMAND_DIRECTORY);
     fs::set_permissions(directory, Permissions::from_mode(0o700))?;

@@ -13,7 +13,7 @@ use airlock_sandbox::env::{EnvRequest, Variable, build_env};
 use airlock_sandbox::{HOME, Limits, Network, Profile, Shape, Sources, USER, WORKSPACE, bwrap_args};
 use tempfile::TempDir;
 
-/// The program inside, at the path of `airlock-init`.
+/// The program inside the sandbox, at the path of `airlock-init`.
 const INIT: &str = "/run/airlock/init";
 /// The first directory in PATH, empty on Debian. Programs get the names that the policy expects
 /// here.
@@ -46,7 +46,7 @@ impl Planted {
     /// All variants. A short run uses the first two.
     pub const ALL: [Self; 3] = [Self::Naming, Self::Overridden, Self::Nothing];
 
-    /// Returns the name for the program inside.
+    /// Returns the name for the program inside the sandbox.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ pub struct CanarySandbox {
 }
 
 impl CanarySandbox {
-    /// Creates the directories. `driver` is the program that runs inside.
+    /// Creates the directories. `driver` is the program that runs inside the sandbox.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl CanarySandbox {
         self.directory.path().join(name)
     }
 
-    /// Returns the command that starts the driver inside.
+    /// Returns the command that starts the driver inside the sandbox.
     #[must_use]
     pub fn command(&self) -> Command {
         let sources = Sources {

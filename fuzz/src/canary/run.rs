@@ -37,7 +37,7 @@ pub struct Settings {
     pub one_in: usize,
     /// How many sandboxes work at the same time.
     pub workers: usize,
-    /// The program that runs inside, which is `fuzz-read-only`.
+    /// The program that runs inside the sandbox, which is `fuzz-read-only`.
     pub driver: PathBuf,
 }
 

@@ -31,7 +31,7 @@ struct Running {
     output: BufReader<ChildStdout>,
     ran: Vec<String>,
     planted: Planted,
-    /// Removed when everything inside has ended.
+    /// Removed when every process inside the sandbox has ended.
     _place: CanarySandbox,
 }
 

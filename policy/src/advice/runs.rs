@@ -11,7 +11,7 @@ use crate::paths::{self, Places};
 use crate::readonly::PathWord;
 use crate::tables::{Interpreter, Scripts, interpreter};
 
-/// Returns the absolute, normalised paths in the order of the text, without duplicates.
+/// Returns the absolute, normalized paths in the order of the text, without duplicates.
 pub(super) fn of(facts: &Facts<'_>) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     // Commands can write neither the base nor readable roots.

@@ -57,8 +57,8 @@ fn add(out: &mut Vec<String>, rule: String) {
     }
 }
 
-/// Reports whether a command needs a rule. A safe wrapper needs none; a command below another
-/// launcher is covered by the launcher's rule.
+/// Reports whether a command needs a rule. A safe launcher needs none; a command below another launcher is covered by
+/// the launcher's rule.
 fn needs_rule(analysis: &Analysis, index: usize, command: &CommandFacts) -> bool {
     let is_safe = |index: usize| analysis.commands.get(index).is_some_and(|found| found.safe_launcher);
     command.refusal.is_some() && !is_safe(index) && analysis.launcher_chain(index).all(is_safe)

@@ -162,7 +162,7 @@ impl Walker<'_> {
     }
 
     fn substitutions(&mut self, substitutions: &[Rc<Substitution>]) {
-        // Those in launched words were listed with the launcher.
+        // The walk of the launcher has already listed the substitutions in launched words.
         if self.nesting.last() == Some(&Nesting::Launched) {
             return;
         }

@@ -32,7 +32,7 @@ pub(super) fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) 
     editor || readonly::prove(&rest, &facts.analysis).is_ok()
 }
 
-/// Reports whether every written path is known and inside. Protected names were checked before,
+/// Reports whether every written path is known and not outside the workspace. Protected names were checked before,
 /// unless a rule permits them.
 fn writes_known_paths(command: &CommandFacts) -> bool {
     command.paths.iter().filter(|path| path.access != Access::Read).all(|path| path.exact && !path.outside)
@@ -72,8 +72,8 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
     (!reasons.is_empty()).then_some(reasons)
 }
 
-/// Reports whether this is a safe wrapper, which needs no rule: the command that it runs is listed
-/// and checked separately.
+/// Reports whether this is a safe launcher, which needs no rule: the command that it runs is listed and checked
+/// separately.
 pub(super) fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> bool {
     let (Some(found), Some(command)) = (facts.analysis.commands.get(index), facts.commands.get(index)) else {
         return false;

@@ -1,6 +1,6 @@
 //! The step of profiles that allow everything inside the sandbox. It allows every command that does not ask to run
-//! outside. It asks about commands that destroy a person's work. It also asks about text that is not understood if a
-//! rule might apply to it. Deny and ask rules have answered before.
+//! outside the sandbox. It asks about commands that destroy a person's work. It also asks about text that is not
+//! understood if a rule might apply to it. Deny and ask rules have answered before.
 //!
 //! Commands that destroy a person's work irrecoverably are those of `tables/warnings.toml`. They are found in the text
 //! of the command only, not in the effects of a script or a program.

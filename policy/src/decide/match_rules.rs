@@ -197,7 +197,7 @@ impl<'a> RuleSet<'a> {
         hits
     }
 
-    /// Returns the paths outside, and the protected names, that no allow rule permits.
+    /// Returns the paths outside the workspace, and the protected names, that no allow rule permits.
     pub(super) fn paths_not_permitted(&self, facts: &Facts<'_>) -> Vec<Reason> {
         let mut reasons: Vec<Reason> = Vec::new();
         for (index, command) in facts.commands.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! Serialisation that differs from serde's derived form: spans as `[s,e]`, words as text or null.
-//! Output only.
+//! Serialization that differs from serde's derived form: spans as `[s,e]`, words as text or null. Output only.
 
 use std::fmt;
 

@@ -82,7 +82,7 @@ const BOUNDS: &[(&str, &str)] = &[
     ("too_much_arithmetic", "the command has too many `$[` to be parsed"),
     ("delimiter_too_long", "the delimiter of a heredoc is too long to be parsed"),
     ("too_costly_to_parse", "the command has too many characters that are slow to parse"),
-    ("too_many_commands", "the command starts too many commands"),
+    ("too_many_commands", "the text contains too many commands"),
     ("aliases_not_expanded", "the expansion of aliases in this text is not complete"),
     ("parser_failed", "the parser failed on this text"),
     ("launched_text_unknown", "the text that a shell receives is not known"),

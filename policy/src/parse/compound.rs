@@ -99,7 +99,7 @@ impl Builder<'_> {
         if !attach(&mut body, parts.redirects, parts.words) {
             self.incomplete(node);
         }
-        // After a redirect, the grammar takes an assignment for the program. The policy asks about this too.
+        // After a redirect, the grammar reads an assignment as the program. The policy asks about this too.
         if let Some(simple) = last_command(&mut body).filter(|_| gets_words) {
             self.check_completed(simple);
         }
@@ -244,8 +244,8 @@ fn last_command(statement: &mut Statement) -> Option<&mut Simple> {
     }
 }
 
-/// Attaches redirects, and words that the grammar took for their targets, to the last command of
-/// the statement, which they follow.
+/// Attaches redirects, and words that the grammar read as their targets, to the last command of the statement, which
+/// they follow.
 fn attach(statement: &mut Statement, mut redirects: Vec<Redir>, mut words: Vec<Word>) -> bool {
     match statement {
         Statement::Simple(simple) => {

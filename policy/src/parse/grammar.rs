@@ -1,4 +1,4 @@
-//! The grammar: it makes a tree of a text, and names the kinds of nodes. Also the line ends that it takes for blanks.
+//! The grammar: it parses a text into a tree, and names the kinds of nodes. Also the line ends that it takes for blanks.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -82,7 +82,7 @@ pub(super) fn is_word(node: Node<'_>) -> bool {
     )
 }
 
-/// Kinds of nodes in which bash takes no line end for a blank.
+/// Kinds of nodes in which bash reads no line end as a blank.
 const ON_ONE_LINE: &[&str] = &[
     "command",
     "declaration_command",
@@ -103,7 +103,7 @@ pub(super) struct LineEnd {
 }
 
 impl LineEnd {
-    /// Returns the line end with the offsets that it has `cut` bytes further to the front.
+    /// Returns the line end with its offsets reduced by `cut` bytes.
     pub(super) fn moved(self, cut: usize) -> Self {
         Self { at: self.at - cut, comment: self.comment.map(|start| start - cut) }
     }
@@ -118,7 +118,7 @@ impl LineEnd {
     }
 }
 
-/// Returns the offsets of the line ends that the tree takes for blanks, in ascending order.
+/// Returns the offsets of the line ends that the tree has as blanks, in ascending order.
 ///
 /// Line ends that the grammar takes for blanks. After a pipeline of three commands it reads
 /// the words of the next line as arguments of the last command. In bash a line end always

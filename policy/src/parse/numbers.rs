@@ -61,7 +61,7 @@ fn split(simple: &Simple) -> (&[u8], &[Word]) {
     simple.words.split_first().map_or((b"", &[]), |(program, rest)| (text(program), rest))
 }
 
-/// Recognizes wc with standard input. For files it would print their names.
+/// Recognizes wc without file operands. With them, wc also prints the names of the files.
 fn is_wc(rest: &[Word]) -> bool {
     matches!(rest, [flag] if matches!(text(flag), b"-l" | b"-w" | b"-c" | b"-m"))
 }

@@ -45,9 +45,9 @@ struct Scanner<'a> {
     heredocs: usize,
     costly: usize,
     pending: Vec<Heredoc>,
-    /// Where the comment of this line begins.
+    /// The offset at which the comment of this line begins.
     comment: Option<usize>,
-    /// Where the last heredoc ends.
+    /// The offset at which the last heredoc ends.
     heredoc_end: usize,
     word_start: bool,
     /// Whether the state of the quotes is unknown.

@@ -129,7 +129,7 @@ fn code_point(rest: &[u8], most: usize, kind: u8, out: &mut Vec<u8>) -> Option<u
     (value != 0).then_some(1 + used)
 }
 
-/// Appends UTF-8 as bash encodes it: the original form of up to six bytes, also for surrogates and invalid code points.
+/// Appends UTF-8 as bash encodes it: the original form of up to six bytes, even for surrogates and invalid code points.
 /// Numbers of more than 31 bits produce no character.
 fn encode(value: u32, out: &mut Vec<u8>) {
     let (lead, more) = match value {

@@ -9,7 +9,7 @@ use super::names::{assignment_name, is_name_byte};
 use super::piece::Mode;
 use super::tree::{Assign, Redir, RedirOp, Simple, Statement, ValueProperties, Word};
 
-/// Words that cannot be a command's name. The grammar takes them for one if earlier text confused it.
+/// Words that cannot be a command's name. The grammar can read them as one after text that confused it.
 pub(crate) const RESERVED: &[&[u8]] = &[
     b"{",
     b"}",
@@ -187,8 +187,7 @@ impl Builder<'_> {
         if let Some(target) = target.as_mut().filter(|_| op == RedirOp::Write) {
             read_nul(self, target);
         }
-        // bash takes the dash of `>& -f` for the whole target. Braces in a target are literal or an
-        // error.
+        // bash reads the dash of `>& -f` as the whole target. Braces in a target are literal or an error.
         let misread = target.as_ref().is_some_and(|target| {
             let dash = op == RedirOp::Duplicate && target.lead.starts_with(b"-") && target.lead != b"-";
             // In `>& FILE` bash expands the name twice.
@@ -287,8 +286,8 @@ fn check_prefixed(builder: &mut Builder<'_>, simple: &Simple) {
     }
 }
 
-/// Checks `{name}>file`, which opens a descriptor. The grammar takes `{name}` for a word, and
-/// also the digits of `0<file`. If spans distinguish the words, the digits are corrected later.
+/// Checks `{name}>file`, which opens a descriptor. The grammar reads `{name}` as a word, and also the digits of
+/// `0<file`. If spans distinguish the words, the digits are corrected later.
 fn check_named_descriptor(builder: &mut Builder<'_>, redirect: Node<'_>) {
     let at = redirect.start_byte();
     let before = builder.source.slice(at.saturating_sub(1), at);

@@ -111,7 +111,7 @@ impl MappedText {
         self.span(node.start_byte(), node.end_byte())
     }
 
-    /// Returns the descriptor of a redirect. `None` if bash takes the digits for the end of a word, as in `-2>f` and
+    /// Returns the descriptor of a redirect. `None` if bash reads the digits as the end of a word, as in `-2>f` and
     /// `{}$2>f`.
     pub(super) fn descriptor(&self, node: Node<'_>) -> Option<u32> {
         let start = node.start_byte();

@@ -123,8 +123,8 @@ pub(crate) struct Simple {
 }
 
 impl Simple {
-    /// Moves digits directly before a redirect to its descriptor if the grammar took them for a word.
-    /// `&>` has no descriptor: digits before it are a word.
+    /// Moves digits directly before a redirect to its descriptor if the grammar read them as a word. `&>` has no
+    /// descriptor: digits before it are a word.
     pub(super) fn take_descriptors(&mut self) {
         let lacks = |redirect: &&mut Redir| redirect.descriptor.is_none() && !redirect.text.starts_with('&');
         for redirect in self.redirects.iter_mut().filter(lacks) {

@@ -8,7 +8,7 @@ use crate::request::Mode;
 use crate::rules::{Rule, Rules};
 use crate::tables::{self, names};
 
-/// The version of the engine. Change it whenever the engine decides differently. The tables are hashed separately.
+/// The version of the policy's code. Change it whenever the code decides differently. The tables are hashed separately.
 const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 3");
 
 /// A resolved profile, as far as the policy uses it.
@@ -96,7 +96,7 @@ impl Profile {
         self.allow_unsandboxed
     }
 
-    /// Reports whether such runs need no approval if they involve neither git nor a path outside.
+    /// Reports whether such runs need no approval if they involve neither git nor a path outside the workspace.
     #[must_use]
     pub fn unsandboxed_without_asking(&self) -> bool {
         self.unsandboxed_without_asking
@@ -108,7 +108,7 @@ impl Profile {
         &self.excluded_commands
     }
 
-    /// Returns the directories that count as inside in addition to the workspace.
+    /// Returns the directories that policy treats like the workspace.
     #[must_use]
     pub fn additional_directories(&self) -> &[String] {
         &self.additional_directories
@@ -142,7 +142,7 @@ impl Profile {
         &self.warnings
     }
 
-    /// Returns the hash of the resolved rules and the engine's version.
+    /// Returns the hash of the resolved rules, the tables and the version of the policy's code.
     #[must_use]
     pub fn policy_version(&self) -> PolicyVersion {
         self.version

@@ -160,7 +160,7 @@ fn directory(operands: &[&Word], span: Span) -> Proof {
         Some(word) if word.text.as_deref().is_some_and(|text| text != b"-" && !text.starts_with(b"+")) => {
             Ok(Vec::new())
         }
-        Some(_) => Err(Refusal::new("unknown_directory", "the directory that this names is not known", span)),
+        Some(_) => Err(Refusal::new("unknown_directory", "the named directory is not known", span)),
     }
 }
 

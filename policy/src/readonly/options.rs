@@ -167,8 +167,8 @@ fn operand_paths(entry: &Program, sorted: &Sorted, operands: &[&Word]) -> Proof 
     }
 }
 
-/// Reports whether the word is a path outside. git takes revisions and paths in the same position;
-/// `a..b` is a revision.
+/// Reports whether the word is a path that can lead out of the working directory. git takes revisions and paths in the
+/// same position; `a..b` is a revision.
 fn outside_pathspec(word: &Word) -> bool {
     let text = word.text.as_deref().unwrap_or(&word.lead);
     word.foreign_home

@@ -51,7 +51,7 @@ impl PathPattern {
         &self.text
     }
 
-    /// Reports whether the pattern matches the absolute, normalised path.
+    /// Reports whether the pattern matches the absolute, normalized path.
     pub(crate) fn matches(&self, path: &str, workspace: &str, home: &str) -> bool {
         self.relative(path, workspace, home).is_some_and(|relative| self.matcher.is_match(relative))
     }

@@ -21,7 +21,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Parses a snapshot in the form that bash prints: `alias -p`, `declare -f`, `shopt -p`, `set +o`, and variables.
-    /// This function is total: other text makes the snapshot opaque.
+    /// The function accepts every text. If it does not understand the text, the meaning of every name is unknown.
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
         // The shell that loads the snapshot expands aliases until the snapshot switches that off.

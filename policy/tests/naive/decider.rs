@@ -1,5 +1,5 @@
 //! The naive decider: the steps in order, for a language of plain words, quotes and `;`, `&&`, `|`. It is slow and
-//! simple enough to read in five minutes. It shares only the syntax of rules with the engine.
+//! simple enough to read in five minutes. It shares only the syntax of rules with the policy.
 
 use airlock_policy::{Mode, Verdict};
 

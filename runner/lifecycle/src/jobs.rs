@@ -1,8 +1,8 @@
 //! The jobs of a runner: offer, accept or refuse, run, end, report, forget.
 //!
-//! [`step()`] is the machine. Every change of a job is an effect [`Effect::Append`] with a [`Record`]. The state changes
-//! when the runner reports whether the record was written. The state therefore follows from the records, also after a
-//! crash at any moment.
+//! [`step()`] is the machine. Every change of a job is an effect [`Effect::Append`] with a [`Record`]. The state
+//! changes when the runner reports whether the record was written. The state therefore follows from the records, even
+//! after a crash at any moment.
 
 mod event;
 mod history;

@@ -10,7 +10,7 @@ use airlock_domain::Epoch;
 pub struct Links {
     epoch: Epoch,
     up: usize,
-    /// When a server was last heard, on the runner's clock. `None`: not in this epoch.
+    /// The time at which a server was last heard, on the runner's clock. `None`: not in this epoch.
     heard_ms: Option<u64>,
     /// The `link_grace` in milliseconds by the server's position in the configuration.
     graces: BTreeMap<usize, u64>,

@@ -46,7 +46,7 @@ fn identity(found: &mut Problems, config: &RunnerConfig) {
     found.unless(
         uids,
         "uids",
-        "is empty, holds 0 or reaches the highest ids",
+        "is empty, contains 0, or reaches the two highest ids",
         "use a range of ids that no account uses",
     );
     let labels_fit = config.labels.len() <= contract::LABELS
@@ -77,7 +77,7 @@ fn servers(found: &mut Problems, config: &RunnerConfig) {
             found.unless(
                 loopback,
                 &field("endpoint"),
-                "is not http:// to an address of the loopback",
+                "is not http:// with a loopback address",
                 "use http://127.0.0.1:PORT, or TLS",
             );
             continue;
@@ -193,13 +193,13 @@ fn folders(found: &mut Problems, config: &RunnerConfig) {
 fn limits(found: &mut Problems, config: &RunnerConfig) {
     let limits = &config.limits;
     let jobs = limits.jobs_kept >= config.slots;
-    found.unless(jobs, "limits.jobs_kept", "is less than `slots`", "use at least the number of slots");
+    found.unless(jobs, "limits.jobs_kept", "is less than `slots`", "set it to at least the number of slots");
     let room = limits.spool_total_bytes >= config.floor.max_output_bytes;
     found.unless(
         room,
         "limits.spool_total_bytes",
         "is less than `floor.max_output_bytes`",
-        "make room for the output of at least one command",
+        "raise it, so that the output of one command fits",
     );
     let heartbeats = limits.heartbeat_min <= limits.heartbeat_max;
     found.unless(
@@ -219,7 +219,7 @@ fn transfers(found: &mut Problems, config: &RunnerConfig) {
         room,
         "transfers.total_bytes",
         "is less than `transfers.bytes`",
-        "make room for at least one transfer",
+        "raise it, so that one transfer fits",
     );
 }
 
@@ -276,7 +276,7 @@ fn secrets(found: &mut Problems, config: &RunnerConfig) {
         let fits = name.len() <= contract::NAME_BYTES
             && bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
             && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let cure = "use 1 to 128 letters, digits and `_`, a digit not first";
+        let cure = "use 1 to 128 letters, digits and `_`, and do not begin with a digit";
         found.unless(fits, &format!("secrets.{list}.{name}"), "is not the name of a secret", cure);
     }
     for name in secrets.env.keys() {

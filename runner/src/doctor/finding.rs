@@ -13,7 +13,7 @@ const NO_COMMAND: &str = "no command runs until this is fixed";
 pub struct Finding {
     /// The name of the check, in one or two words.
     pub name: String,
-    /// How well the checked item works.
+    /// The state of the checked item.
     pub state: State,
     /// Whether commands cannot run without it.
     pub needed: bool,

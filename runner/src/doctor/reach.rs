@@ -177,7 +177,7 @@ fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
         }
         Some(left) if left < SOON => {
             let seen = format!("{names}; it expires in {} days", days(left));
-            Finding::degraded("certificate", seen, "the link, when the certificate has expired", RENEW)
+            Finding::degraded("certificate", seen, "no new link after the certificate has expired", RENEW)
         }
         Some(left) => Finding::ok("certificate", format!("{names}; it expires in {} days", days(left))),
     }

@@ -12,7 +12,7 @@ fn findings_are_one_line_each_with_their_cures_below() {
     let text = render(&found);
     assert_eq!(
         text,
-        "ok       a       fine\nfailed   longer  broken [2J\n                 lost: no command runs until this is fixed\n                 -> mend it\n\n1 ok, 0 degraded, 0 missing, 1 failed\n"
+        "ok       a       fine\nfailed   longer  broken [2J\n                 effect: no command runs until this is fixed\n                 -> mend it\n\n1 ok, 0 degraded, 0 missing, 1 failed\n"
     );
     assert!(!is_well(&found) && is_well(&found[..1]));
     assert_eq!(to_json(&found)["checks"][1]["remedy"], "mend it");

@@ -66,7 +66,7 @@ pub(super) fn changed_meanwhile(path: &[u8]) -> ExchangeFailed {
     precondition("CHANGED_MEANWHILE", said)
 }
 
-/// The error of the operating system for a path of a session. `path` is the path inside.
+/// The error of the operating system for a path of a session. `path` is the path inside the sandbox.
 pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
     let shown = shown(path);
     match errno {

@@ -1,6 +1,6 @@
-//! The second wall. While a thread works in a session's directories, the kernel checks its file accesses against the
-//! rights of the session's user, not the runner's. A bug in this code then reaches no more files than a command of the
-//! session.
+//! The second layer of protection for files. While a thread works in a session's directories, the kernel checks its
+//! file accesses against the rights of the session's user, not the runner's. A bug in this code then reaches no more
+//! files than a command of the session.
 //!
 //! The IDs are set per thread; those of the process stay. Must not be held across an `await`, or while a thread is
 //! started, which would inherit them.

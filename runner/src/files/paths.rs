@@ -24,7 +24,8 @@ fn refused(written: &[u8], what: &str) -> ExchangeFailed {
 impl Inside {
     /// Parses a client's path: absolute inside the sandbox, or relative to the workspace's root.
     ///
-    /// # Errors If the path has another form. The message states the permitted paths.
+    /// # Errors
+    /// If the path has another form. The message states the permitted paths.
     pub(super) fn parse(written: &[u8]) -> Result<Self, ExchangeFailed> {
         let refuse = |what: &str| Err(refused(written, what));
         if written.len() > PATH_BYTES {

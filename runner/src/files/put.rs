@@ -76,7 +76,7 @@ impl Target {
     /// Checks whether an existing file prevents the upload, before the client sends its bytes. Blocks briefly.
     ///
     /// # Errors
-    /// If so.
+    /// If an existing file prevents it.
     pub(super) fn look(&self, session: &OpenSession) -> Result<(), ExchangeFailed> {
         Root::enter(session, self.path.root(), |root| {
             let found = match self.format {

@@ -70,13 +70,13 @@ impl Root {
         self.handle.as_fd()
     }
 
-    /// Opens a directory, through links that stay inside.
+    /// Opens a directory, through links that stay beneath the root.
     pub(super) fn directory(&self, path: &Inside) -> Result<OwnedFd, Errno> {
         self.resolve(path, DIRECTORY)
     }
 
-    /// Opens a file or a directory, through links that stay inside, with its attributes. Only regular files and
-    /// directories are readable through the handle.
+    /// Opens a file or a directory, through links that stay beneath the root, with its attributes. Only regular files
+    /// and directories are readable through the handle.
     pub(super) fn content(&self, path: &Inside) -> Result<(OwnedFd, Stat), Errno> {
         let seen = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
         let stat = fstat(&seen)?;

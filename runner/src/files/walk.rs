@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
     /// Returns the next entry, or `None` at the end. Blocks.
     ///
     /// # Errors
-    /// If a directory cannot be read or is nested too deep, or if the walk was cancelled.
+    /// If a directory cannot be read or is nested too deeply, or if the walk was cancelled.
     pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, ExchangeFailed> {
         loop {
             if self.cancel.is_cancelled() {

@@ -117,7 +117,7 @@ impl Guarded {
         state.as_ref().map_or(Some(0), Guard::still)
     }
 
-    /// Converts a path inside the sandbox to one relative to this directory. `None` if the path lies elsewhere.
+    /// Converts a path inside the sandbox to one relative to this directory. `None` if the path is elsewhere.
     pub(crate) fn below(&self, inside: &[u8]) -> Option<Vec<u8>> {
         let rest = inside.strip_prefix(self.inside.as_bytes())?;
         if !matches!(rest.first(), None | Some(b'/')) {

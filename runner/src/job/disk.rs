@@ -16,7 +16,7 @@ use tokio::{task::spawn_blocking, time::sleep};
 use super::disk_space::DiskSpace;
 use crate::{config::WorkspaceConfig, session::OpenSession};
 
-/// Counting takes at most one part in this many of the time.
+/// The minimum pause after a count, as a multiple of the duration of the count.
 const REST: u32 = 10;
 const ALL: DiskUse = DiskUse { bytes: u64::MAX, inodes: u64::MAX };
 const LAYER: &str = "disk";
@@ -105,7 +105,7 @@ impl DiskWatch {
         let first = last.first.is_none();
         let Some(used) = self.used(last)? else { return Ok(Some(last)) };
         let Ok(used) = used else {
-            self.tell("limit", "its directories are nested too deep to be measured".to_owned());
+            self.tell("limit", "its directories are nested too deeply to be measured".to_owned());
             return Ok(None);
         };
         let most = match last.most {
@@ -142,7 +142,7 @@ impl DiskWatch {
             // The kernel reports the whole disk unless the limit of the project is lower, so its numbers are not the
             // usage.
             DiskBackend::Quota => near(),
-            // Counted from its file system if needed. Memory does not use the disk.
+            // The file system of a loop image reports its usage, see below. Files in memory use no disk.
             DiskBackend::Loop | DiskBackend::Tmpfs => false,
         };
         if by_names {

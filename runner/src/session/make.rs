@@ -141,7 +141,7 @@ impl StateDirectories {
         Ok(disk)
     }
 
-    /// Removes a session's directory. First releases its disk, which no process may use any more. Then renames the
+    /// Removes a session's directory. First releases its disk, which no process may still use. Then renames the
     /// directory into the trash, and deletes it there. Blocks.
     pub(super) fn remove(&self, place: &Path, uid: Option<u32>) -> Result<(), SessionError> {
         let Some(name) = place.file_name() else { return Ok(()) };

@@ -42,7 +42,8 @@ impl Saved {
         file.write_all(&serde_json::to_vec(self)?)?;
         let name = root.join(NAME);
         if !name.try_exists()? {
-            // A file system flushes a file before it replaces another one, but not before it gets a new name.
+            // On a rename, file systems flush the contents first if the file replaces another one, but not if the name
+            // is new.
             file.sync_data()?;
         }
         fs::rename(next, name)

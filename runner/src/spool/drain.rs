@@ -23,7 +23,7 @@ const BUFFER: usize = 128 << 10;
 /// The maximum number of bytes read from the pipe after its sandbox has ended. A pipe holds at most this many bytes.
 const REST: usize = 1 << 20;
 
-/// Signals the drains that no process may write any more.
+/// Signals the drains that no process may still write.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop(Arc<OwnedFd>);
 

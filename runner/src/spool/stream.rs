@@ -167,7 +167,7 @@ impl StreamSpool {
 
     fn delete(&self, segments: Range<u64>) {
         for index in segments {
-            // A segment that stays by mistake only costs disk space: it lies in the cut range.
+            // A segment that stays by mistake only costs disk space: it is in the cut range.
             let _ = fs::remove_file(self.segment_path(index));
             self.segments().deleted(&mut self.budget.lock());
         }

@@ -18,8 +18,8 @@ metrics! {
     JOBS = "airlock.runner.jobs", Counter, "{job}", ["cause"], "Accepted jobs that have ended, by cause";
     REFUSALS = "airlock.runner.refusals", Counter, "{job}", ["reason"], "Offers that were refused, by reason";
     ACTIVE = "airlock.runner.jobs.active", UpDown, "{job}", [], "Accepted jobs that have not ended, which is the number of slots in use";
-    SLOTS = "airlock.runner.slots", Gauge, "{slot}", [], "Number of commands that this runner runs at once; 0 while it drains";
-    LAUNCH_TIME = "airlock.runner.launch.time", Histogram, "s", ["start"], "Time from an accepted offer to the running command, by how its sandbox was obtained";
+    SLOTS = "airlock.runner.slots", Gauge, "{slot}", [], "Number of commands that this runner can run at the same time; 0 while it drains";
+    LAUNCH_TIME = "airlock.runner.launch.time", Histogram, "s", ["start"], "Time from an accepted offer to the start of the command, by the kind of start";
     OUTPUT_BYTES = "airlock.runner.output.bytes", Counter, "By", [], "Output that commands wrote, whether kept or not";
     OUTPUT_CUT = "airlock.runner.output.cut", Counter, "By", [], "Output that was cut from the middle";
     VIOLATIONS = "airlock.runner.violations", Counter, "{violation}", ["layer"], "Violations that layers of the sandbox observed or refused, by layer";

@@ -1,7 +1,7 @@
-//! A view of a sandbox's files before the sandbox exists: resolves paths as they are inside, through links.
+//! A view of a sandbox's files before the sandbox exists: resolves paths as they are inside the sandbox, through links.
 //!
 //! Each component is opened through a handle on the mount that would show it, never through a link. Links are read and
-//! followed here. If the session's files belong to another user, use it on a walled thread.
+//! followed here. If the session's files belong to another user, use it on a thread with the rights of that user.
 
 use std::{
     cell::Cell,
@@ -42,7 +42,7 @@ pub(super) enum Owner {
 /// The target of a path.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// The absolute path inside, without links.
+    /// The absolute path inside the sandbox, without links.
     pub(super) path: Vec<u8>,
     pub(super) owner: Owner,
     pub(super) is_there: bool,

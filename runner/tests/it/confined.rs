@@ -36,7 +36,7 @@ async fn path_rules_of_a_profile_hold() {
     let (_, result) = it.run(ruled).await;
     let Cause::SandboxFailed { step, message, hint } = result.cause else { panic!("{result:?}") };
     assert_eq!(step, "path_rules");
-    assert_eq!(message, "path rules: resolving `/workspace/round` needs more than 40 links");
+    assert_eq!(message, "path rules: resolving `/workspace/round` follows more than 40 links");
     assert!(!hint.is_empty());
     it.shut_down().await;
 }

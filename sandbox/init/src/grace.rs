@@ -1,5 +1,5 @@
-//! The grace period of pid 1 after its shell has ended, for processes that are about to end. An example is the filter
-//! in `cmd > >(filter)`, which must still write the data that it has read.
+//! The grace period of process 1 after its shell has ended, for processes that are about to end. An example is the
+//! filter in `cmd > >(filter)`, which must still write the data that it has read.
 //!
 //! A process that is ready to run on a busy host gets its time, however long that takes. A process that waits for
 //! another event does not get more time. The period is therefore bounded by the idle time and by the processor time
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// The idle time that ends the period.
 const IDLE: Duration = Duration::from_millis(100);
-/// The minimum number of observations without activity. If pid 1 itself was delayed, it did not observe the activity in
-/// the meantime.
+/// The minimum number of observations without activity. If process 1 itself was delayed, it did not observe the
+/// activity in the meantime.
 const IDLE_LOOKS: u32 = 6;
 /// The processor time that ends the period, in hundredths of a second.
 const CPU_TICKS: u64 = 20;
@@ -73,7 +73,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(10);
 
-    /// Returns how long it waits, given a function for each look.
+    /// Returns the time that it waits, given a function for each observation.
     fn waits(mut look: impl FnMut(u32) -> Look) -> Duration {
         let (mut grace, mut number) = (Grace::default(), 0);
         while grace.goes_on(look(number), STEP * number) {

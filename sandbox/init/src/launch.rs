@@ -1,7 +1,7 @@
 //! The launch step on the host: changes from the runner's identity to the session's, and then executes bubblewrap.
 //!
-//! It continues in a second process, pid 1 of an outer pid namespace. When that process ends, at any moment, the kernel
-//! kills everything that bubblewrap has created. Must leave no unlisted descriptor and no environment variable.
+//! It continues in a second process, process 1 of an outer pid namespace. When that process ends, at any moment, the
+//! kernel kills everything that bubblewrap has created. Must leave no unlisted descriptor and no environment variable.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -77,7 +77,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 pub(crate) enum Side {
     /// The caller. It has reported the other process to the runner, and ends.
     Caller,
-    /// Pid 1 of the outer namespace, with the pipe that signals it to continue.
+    /// Process 1 of the outer namespace, with the pipe that signals it to continue.
     New(OwnedFd),
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn wait_for_signal(told: &OwnedFd) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The remaining work of pid 1 of the outer namespace.
+/// The remaining work of process 1 of the outer namespace.
 fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infallible, Failure> {
     let prepared = prepare(plan, fds.namespaces.take());
     wait_for_signal(told)?;

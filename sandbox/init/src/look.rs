@@ -1,8 +1,8 @@
-//! The part of the probe that runs inside: it inspects its environment, attempts to escape, and prints its observations as one
-//! line of JSON.
+//! The part of the probe that runs inside the sandbox: it inspects its environment, attempts to escape, and prints its
+//! observations as one line of JSON.
 //!
 //! It is an attack by design, but harmless: it does not change the objects that it reaches. Must not run outside a
-//! sandbox. Must not conclude that a layer holds. It reports observations, and the runner draws the conclusion.
+//! sandbox. Must not conclude that a layer is enforced. It reports observations, and the runner draws the conclusion.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -163,7 +163,7 @@ fn device() -> Result<(), Errno> {
     opened
 }
 
-/// Sets a limit of pid 1 to the value of this process.
+/// Sets a limit of process 1 to the value of this process.
 fn limit_pid_1() -> Result<(), Errno> {
     let own = getrlimit(Resource::Nofile);
     prlimit(Some(rustix::process::Pid::INIT), Resource::Nofile, own).map(drop)

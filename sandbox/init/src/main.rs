@@ -1,6 +1,6 @@
 //! `airlock-init`: several small programs in one static file. `launch` is the step on the host before bubblewrap.
-//! `hold` creates a session's namespaces. `pid1` runs one command inside, `outside` runs one without a sandbox. `look`
-//! is a command that reports the state inside a sandbox.
+//! `hold` creates a session's namespaces. `pid1` runs one command in a sandbox, `outside` runs one without a sandbox.
+//! `look` is a command that reports the state inside a sandbox.
 //!
 //! Except for `look`, they communicate only through descriptor 0. Must not make decisions: each carries out the message
 //! that it receives, and reports.

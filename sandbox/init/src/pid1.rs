@@ -1,7 +1,7 @@
-//! Pid 1 of a sandbox: starts one shell, reaps processes, forwards signals, reports.
+//! Process 1 of a sandbox: starts one shell, reaps processes, forwards signals, reports.
 //!
 //! It shares the sandbox with a hostile command. It therefore opens all its descriptors before the fork, and the
-//! command does not inherit them. The two share only the current directory, which pid 1 never uses. Must not
+//! command does not inherit them. The two share only the current directory, which process 1 never uses. Must not
 //! interpret output, and must not outlive the shell by more than [`Grace`] allows.
 
 mod setup;
@@ -41,8 +41,8 @@ const LEFTOVER_POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_m
 const LOOKED_AT: usize = 256;
 const EVERYTHING: Pid = Pid::from_raw(-1);
 
-/// Runs pid 1. `sandboxed` states that there is a system call filter, that the shell's directory is reported, and that
-/// Landlock restricts the command.
+/// Runs process 1. `sandboxed` states that there is a system call filter, that the shell's directory is reported, and
+/// that Landlock restricts the command.
 pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     setup::prepare(sandboxed)?;
     let control = io::stdin();
@@ -152,7 +152,7 @@ fn translate(status: WaitStatus) -> Status {
     }
 }
 
-/// Reports whether only pid 1 is left, after a short wait for processes that are about to end.
+/// Reports whether only process 1 is left, after a short wait for processes that are about to end.
 fn everything_ended(sandboxed: bool) -> bool {
     let (began, mut grace) = (Instant::now(), Grace::default());
     let [mut pause, longest] = LEFTOVER_POLL;
@@ -184,7 +184,7 @@ fn look_at_others() -> Look {
 }
 
 /// Returns the directory in which the shell ended. It is that of this process, because the two share it. `None` if the
-/// shell was killed, if it had executed another program, or if the directory has no path any more. A program can give
+/// shell was killed, if it had executed another program, or if the directory no longer has a path. A program can give
 /// itself a shell's name, so the result is not reliable.
 fn last_directory(status: Status, was_shell: bool) -> Option<Vec<u8>> {
     const SIGKILL: u8 = 9;

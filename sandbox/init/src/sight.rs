@@ -1,4 +1,4 @@
-//! The interface with the part of the probe that runs inside: its targets and its observations.
+//! The interface with the part of the probe that runs inside the sandbox: its targets and its observations.
 //!
 //! Must not attempt anything itself.
 
@@ -14,7 +14,7 @@ pub const FILTERED: &str = "unshare nothing";
 
 /// The directories and files of the system that are tried for writing.
 pub const SYSTEM_PLACES: [&str; 5] = ["/", "/usr", "/etc", "/dev", "/run/airlock"];
-/// The directories of a session, as paths inside.
+/// The directories of a session, as paths inside the sandbox.
 pub const SESSION_PLACES: [&str; 4] = ["/workspace", "/home/agent", "/tmp", "/var/tmp"];
 
 const NAMESPACES: [&str; 7] = ["user", "pid", "ipc", "uts", "mnt", "cgroup", "net"];
@@ -40,7 +40,7 @@ pub struct LookFor {
     pub abstract_name: Option<String>,
 }
 
-/// The observations of the probe inside.
+/// The observations of the probe inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sight {
     /// Names and values of `/proc/self/status`: capability sets, `NoNewPrivs`, `Seccomp` and others.

@@ -209,7 +209,7 @@ pub enum Cloned {
     New,
 }
 
-/// Continues in a second process. It is a child of the caller's own parent and pid 1 of a new pid namespace. With
+/// Continues in a second process. It is a child of the caller's own parent and process 1 of a new pid namespace. With
 /// `cgroup` it is in that cgroup from its first instruction on.
 ///
 /// # Errors
@@ -347,7 +347,7 @@ pub fn wait_for_any_end() -> io::Result<Pid> {
     }
 }
 
-/// How a child ended, and the CPU time of it and of the children that it waited for.
+/// The end of a child, and the CPU time of it and of the children that it waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Reaped {
     /// The exit code, or 128 plus the signal.

@@ -8,20 +8,21 @@ use serde::{Deserialize, Serialize};
 pub const MODE_LAUNCH: &str = "launch";
 /// The argument for the process that creates a session's namespaces.
 pub const MODE_HOLD: &str = "hold";
-/// The argument for pid 1 of a sandbox.
+/// The argument for process 1 of a sandbox.
 pub const MODE_PID1: &str = "pid1";
 /// The argument for the launch step of a command outside the sandbox.
 pub const MODE_OUTSIDE: &str = "outside";
-/// The argument for pid 1 of a command outside the sandbox.
+/// The argument for process 1 of a command outside the sandbox.
 pub const MODE_OUTSIDE_PID1: &str = "outside-pid1";
 
 /// The directory of Airlock's files inside a sandbox.
 pub const INSIDE: &str = "/run/airlock";
-/// The path of pid 1's own program inside.
+/// The path of process 1's own program inside the sandbox.
 pub const INSIDE_INIT: &str = "/run/airlock/init";
 /// The file that bash reads before the command, if the session has a snapshot.
 pub const INSIDE_BASH_ENV: &str = "/run/airlock/bash_env";
-/// The directory inside in which pid 1 creates the files that the shell reads. It is a small tmpfs for one command.
+/// The directory inside the sandbox in which process 1 creates the files that the shell reads. It is a small tmpfs for
+/// one command.
 pub const COMMAND_DIRECTORY: &str = "/run/airlock/run";
 /// The size of that tmpfs in bytes. The longest command, the longest snapshot and their directory fit.
 pub const COMMAND_DIRECTORY_SIZE: u64 = 1 << 20;
@@ -38,7 +39,7 @@ pub const STAGE: &str = "/sys";
 /// The name of an assembled root file system under [`STAGE`].
 pub const STAGED_ROOT: &str = "root";
 
-/// The uid and gid of a command inside.
+/// The uid and gid of a command inside the sandbox.
 pub const INSIDE_ID: u32 = 1000;
 /// The maximum length of a reported directory, in bytes.
 pub const MAX_CWD: usize = 4096;
@@ -155,7 +156,7 @@ pub struct Overlay {
 pub enum Cover {
     /// An empty file or directory without permissions.
     Hidden {
-        /// Whether an overlay lies inside, so that the directory must be passable.
+        /// Whether an overlay is inside it, so that the directory must be passable.
         around: bool,
     },
     /// The existing file or directory.
@@ -200,7 +201,7 @@ pub struct HoldPlan {
     pub ids: Option<HostIds>,
 }
 
-/// Resource limits that pid 1 sets before it forks the shell.
+/// Resource limits that process 1 sets before it forks the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rlimits {
     /// Open descriptors per process.
@@ -214,7 +215,7 @@ pub struct Rlimits {
 /// The accesses that Landlock allows. Reading and executing is always allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// Directories in which everything except devices can be written, created and removed, as paths inside.
+    /// Directories in which everything except devices can be written, created and removed, as paths inside the sandbox.
     pub directories: Vec<Vec<u8>>,
     /// Paths that can be written and controlled, but not created or removed.
     pub files: Vec<Vec<u8>>,
@@ -278,7 +279,7 @@ impl Shell {
         }
     }
 
-    /// Returns its possible paths inside. The first executable one is used.
+    /// Returns its possible paths inside the sandbox. The first executable one is used.
     #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
@@ -298,13 +299,13 @@ pub struct TerminalSize {
     pub cols: u16,
 }
 
-/// The program that pid 1 starts. Stdin, stdout and stderr come with it, unless it gets a terminal.
+/// The program that process 1 starts. Stdin, stdout and stderr come with it, unless it gets a terminal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSpec {
     /// The shell.
     pub shell: Shell,
-    /// A program (a path inside) with arguments, to which the shell and its arguments are appended. Empty if the
-    /// shell is started directly.
+    /// A program (a path inside the sandbox) with arguments, to which the shell and its arguments are appended. Empty
+    /// if the shell is started directly.
     pub prefix: Vec<Vec<u8>>,
     /// The arguments of the shell.
     pub args: Vec<Vec<u8>>,
@@ -314,11 +315,11 @@ pub struct StartSpec {
     pub files: Vec<(String, Vec<u8>)>,
     /// The whole environment.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The start directory, as a path inside.
+    /// The start directory, as a path inside the sandbox.
     pub cwd: Vec<u8>,
     /// The limits.
     pub limits: Rlimits,
-    /// The mask of the file modes that the shell creates.
+    /// The umask of the shell.
     pub umask: u32,
     /// The accesses that Landlock allows.
     pub access: Access,
@@ -326,18 +327,18 @@ pub struct StartSpec {
     pub terminal: Option<TerminalSize>,
 }
 
-/// A message from the runner's side to pid 1.
+/// A message from the runner's side to process 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToInit {
     /// Starts a shell; sent once.
     Start(Box<StartSpec>),
-    /// Sends SIGTERM to all processes inside, and continues stopped ones.
+    /// Sends SIGTERM to all processes inside the sandbox, and continues stopped ones.
     Terminate,
-    /// Sends this signal to all processes inside.
+    /// Sends this signal to all processes inside the sandbox.
     Signal(Signal),
 }
 
-/// The signals that can be sent from outside.
+/// The signals that can be sent from outside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signal {
     /// SIGHUP.
@@ -377,16 +378,16 @@ pub enum Report {
         /// Its pid in the runner's namespace.
         pid: i32,
     },
-    /// The preparation is complete. In the message of pid 1, its pidfd comes with it.
+    /// The preparation is complete. In the message of process 1, its pidfd comes with it.
     Ready,
     /// The shell was started with these Landlock restrictions. The controlling end of its terminal comes with the
     /// message, if it has one.
     Started(Landlock),
-    /// The shell ended. Pid 1 ends next.
+    /// The shell ended. Process 1 ends next.
     Ended(End),
 }
 
-/// How the shell ended.
+/// The end of the shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Its status.
@@ -418,7 +419,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns the exit code with which pid 1 passes this status to bubblewrap.
+    /// Returns the exit code with which process 1 passes this status to bubblewrap.
     #[must_use]
     pub fn as_exit_code(self) -> u8 {
         match self {
@@ -461,7 +462,7 @@ pub enum Step {
     Seccomp,
     /// Executing bubblewrap.
     Bubblewrap,
-    /// Preparing pid 1: making it unreadable, signals, the files for the shell.
+    /// Preparing process 1: making it unreadable, signals, the files for the shell.
     Prepare,
     /// Setting limits.
     Limits,

@@ -242,7 +242,7 @@ fn mount_points(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the directory of the cgroup `own` below a mount of the cgroup `root`.
 fn directory(root: &str, point: &str, own: &str) -> Option<PathBuf> {
     let below = Path::new(own).strip_prefix(root).ok()?;
-    // A path with `..` lies outside the runner's cgroup namespace.
+    // A path with `..` is outside the runner's cgroup namespace.
     let inside = !below.components().any(|part| part == Component::ParentDir);
     inside.then(|| Path::new(point).join(below))
 }

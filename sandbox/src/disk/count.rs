@@ -39,7 +39,7 @@ impl DiskUse {
 }
 
 /// Counts a session's workspace, HOME and `/tmp` together. Stops when they exceed `most`. `None` means that directories
-/// are nested too deep. Requires the right to read all directories whatever their modes. Blocks.
+/// are nested too deeply. Requires the right to read all directories whatever their modes. Blocks.
 ///
 /// # Errors
 ///

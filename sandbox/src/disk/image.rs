@@ -39,7 +39,7 @@ pub(super) fn make(place: &Path, config: &DiskConfig) -> Result<(), DiskError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&image);
     file.and_then(|file| file.set_len(bytes)).map_err(step("create an image"))?;
     let mut mkfs = program(&MKFS)?;
-    // The whole image is a hole. One percent is reserved for the runner's own files.
+    // The image is sparse and has no data to discard. One percent is reserved for the runner's own files.
     mkfs.args(["-q", "-F", "-m", "1", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"]);
     if let Some(inodes) = config.inodes {
         mkfs.arg("-N").arg(inodes.max(INODES_MIN).to_string());

@@ -51,7 +51,7 @@ pub enum EnvError {
         index: usize,
     },
     /// Airlock itself sets this variable.
-    #[error("`{name}` is set by airlock itself; remove it")]
+    #[error("`{name}` is set by Airlock; remove it")]
     Reserved {
         /// The name.
         name: String,

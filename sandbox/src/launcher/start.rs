@@ -83,7 +83,7 @@ impl Launcher {
         Ok(Running { streams, control, started_at: waiter.started_at, landlock, waiter })
     }
 
-    /// Starts a sandbox up to the point where pid 1 waits for its command.
+    /// Starts a sandbox up to the point where process 1 waits for its command.
     fn prepare(
         &self,
         profile: &Profile,
@@ -138,7 +138,7 @@ impl Launcher {
     }
 }
 
-/// Waits until pid 1 is ready for its command. `status` is bubblewrap's status descriptor, if there is one.
+/// Waits until process 1 is ready for its command. `status` is bubblewrap's status descriptor, if there is one.
 pub(super) fn ready(
     child: Child,
     status: Option<OwnedFd>,
@@ -188,7 +188,7 @@ fn wait_until_cloned(child: &Child) -> Result<(i32, OwnedFd), LaunchError> {
     }
 }
 
-/// Waits for the message of pid 1 that it is ready, which carries its pidfd.
+/// Waits for the message of process 1 that it is ready, which carries its pidfd.
 fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     match recv_frame(child.socket.as_fd()).map_err(before_start)? {
         (Report::Ready, fds) => fds.into_iter().next().ok_or_else(unexpected),
@@ -197,7 +197,7 @@ fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     }
 }
 
-/// Sends a command with a terminal to pid 1, and waits until it runs.
+/// Sends a command with a terminal to process 1, and waits until it runs.
 fn on_terminal(waiter: &Waiter, start: StartSpec) -> Result<(Streams, Landlock), LaunchError> {
     let (landlock, fds) = order(waiter, start, &[])?;
     let lost = || LaunchError::Lost { source: FrameError::Unexpected };
@@ -206,8 +206,8 @@ fn on_terminal(waiter: &Waiter, start: StartSpec) -> Result<(Streams, Landlock),
     Ok((Streams { stdin: Some(stdin), stdout, stderr: None }, landlock))
 }
 
-/// Sends a command and its descriptors to pid 1, and waits until it runs. Returns the active Landlock restrictions and
-/// the received descriptors.
+/// Sends a command and its descriptors to process 1, and waits until it runs. Returns the active Landlock restrictions
+/// and the received descriptors.
 fn order(
     waiter: &Waiter,
     start: StartSpec,

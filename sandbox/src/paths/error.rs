@@ -27,15 +27,15 @@ pub enum PathRuleError {
     /// A path that a rule may match cannot be read.
     #[error("path rules: cannot read `{path}`: {source}", path = path.display())]
     Look {
-        /// The path inside.
+        /// The path inside the sandbox.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
     },
     /// A link that a rule matches leads through too many links.
-    #[error("path rules: resolving `{path}` needs more than {most} links", path = path.display(), most = MAX_LINKS)]
+    #[error("path rules: resolving `{path}` follows more than {most} links", path = path.display(), most = MAX_LINKS)]
     Links {
-        /// The path inside.
+        /// The path inside the sandbox.
         path: PathBuf,
     },
     /// There are too many files and directories.
@@ -44,10 +44,10 @@ pub enum PathRuleError {
          directory"
     )]
     Entries,
-    /// Directories are nested too deep.
+    /// Directories are nested too deeply.
     #[error("path rules: directories are nested deeper than {MAX_RULE_DEPTH} at `{path}`", path = path.display())]
     Depth {
-        /// The path inside.
+        /// The path inside the sandbox.
         path: PathBuf,
     },
     /// The rules match too many files and directories.

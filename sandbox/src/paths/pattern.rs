@@ -43,7 +43,8 @@ impl Patterns {
     }
 }
 
-/// The globs of one list, for absolute paths inside. A glob that matches a directory does not match the paths below it.
+/// The globs of one list, for absolute paths inside the sandbox. A glob that matches a directory does not match the
+/// paths below it.
 #[derive(Debug)]
 pub(super) struct List {
     set: GlobSet,

@@ -1,5 +1,5 @@
-//! Finds the file that a path inside refers to: in one of the session's directories, or in a bind of the host. Links are
-//! followed as they would be inside.
+//! Finds the file that a path inside the sandbox refers to: in one of the session's directories, or in a bind of the
+//! host. Links are followed as inside the sandbox.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -20,10 +20,10 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// A directory or file that is mounted inside.
+/// A directory or file that is mounted in the sandbox.
 #[derive(Debug)]
 pub(crate) struct MountedPath {
-    /// The path inside.
+    /// The path inside the sandbox.
     pub(super) target: PathBuf,
     pub(crate) kind: Kind,
     pub(crate) handle: OwnedFd,

@@ -15,7 +15,7 @@ pub enum ProtectError {
         /// The error of the operating system.
         source: Errno,
     },
-    /// A directory is nested too deep.
+    /// A directory is nested too deeply.
     #[error("`{path}` is nested deeper than {limit} directories; move or remove it")]
     TooDeep {
         /// The path, truncated.

@@ -57,7 +57,7 @@ pub struct Held {
     pub modified_micros: i64,
     /// The reason.
     pub reason: Reason,
-    /// When it was moved here, in microseconds since 1970.
+    /// The time at which it was moved here, in microseconds since 1970.
     pub at_micros: i64,
     /// The command after which it was found. Empty if there is none.
     pub execution: String,

@@ -79,7 +79,7 @@ fn made(said: &str) -> Option<Made> {
     Some(Made { path, extent })
 }
 
-/// Returns the path relative to the workspace. `None` if it lies elsewhere.
+/// Returns the path relative to the workspace. `None` if it is elsewhere.
 fn below(path: &str) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(WORKSPACE)?;
     if rest.is_empty() {

@@ -39,7 +39,7 @@ pub(super) fn tracked(workspace: BorrowedFd<'_>, directory: &[u8], names: &Names
     found
 }
 
-/// Returns the repository's own directory for this working tree, if it lies in the workspace.
+/// Returns the repository's own directory for this working tree, if it is in the workspace.
 fn own_directory(workspace: BorrowedFd<'_>, directory: &[u8]) -> Option<Vec<u8>> {
     let git = join(directory, b".git");
     let directories = descend(workspace, directory, Need::Look).ok()??;

@@ -98,8 +98,7 @@ impl GuardStore {
         }
     }
 
-    /// Stores the current contents of protected files, as far as they fit, and removes contents that no file has any
-    /// more.
+    /// Stores the current contents of protected files, as far as they fit, and removes contents that no file has now.
     pub(super) fn keep_originals<'a>(
         &mut self,
         workspace: BorrowedFd<'_>,
@@ -149,8 +148,8 @@ impl GuardStore {
         Ok(())
     }
 
-    /// Restores the previous file at its path, which must be free, and returns its new mark. `None` if its contents
-    /// are not stored, if the path is occupied, or if its directory does not exist any more.
+    /// Restores the previous file at its path, which must be free, and returns its new mark. `None` if its contents are
+    /// not stored, if the path is occupied, or if its directory no longer exists.
     pub(super) fn put_back(
         &self,
         workspace: BorrowedFd<'_>,
@@ -204,7 +203,7 @@ impl GuardStore {
         Ok(next)
     }
 
-    /// Moves a file of the workspace into quarantine. `None` if it does not exist any more.
+    /// Moves a file of the workspace into quarantine. `None` if it no longer exists.
     pub(super) fn quarantine(
         &mut self,
         workspace: BorrowedFd<'_>,

@@ -1,7 +1,7 @@
 //! The restrictions on this process: kernel switches, its own filters, namespaces and mounts. They explain why the
 //! probe found a layer missing.
 //!
-//! They do not determine whether a sandbox holds. That is observed from inside.
+//! They do not determine whether a layer is enforced. That is observed from inside the sandbox.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,6 +1,7 @@
 //! The checks of the host's parts that a sandbox needs: kernel, user namespaces, bubblewrap, git.
 //!
-//! Reports the mechanisms that exist and their restrictions. Whether a layer holds is observed from inside.
+//! Reports the mechanisms that exist and their restrictions. Whether a layer is enforced is observed from inside the
+//! sandbox.
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
-//! Derives the check of each layer from the observations inside.
+//! Derives the check of each layer from the observations inside the sandbox.
 //!
-//! Must not observe anything itself. It receives the observations from inside and outside.
+//! Must not observe anything itself. It receives the observations from inside and outside the sandbox.
 
 use airlock_init::sight::{Attempt, FILTERED, SESSION_PLACES, Sight};
 use airlock_init::wire::HostIds;
@@ -13,20 +13,20 @@ const OWN: [&str; 6] = ["user", "pid", "ipc", "uts", "mnt", "cgroup"];
 const CAPABILITY_SETS: [&str; 5] = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
 /// All paths that a read-only command may write.
 const WRITABLE_OF_READER: [&str; 1] = ["/var/tmp"];
-/// Pid 1, the shell and the probe itself.
+/// Process 1, the shell and the probe itself.
 const PROCESSES: usize = 3;
 const REPORT_IT: &str =
     "this is a flaw of Airlock or of the kernel: report it, and run no commands here until it is fixed";
 
 /// The observations in a sandbox, and of the process that started it.
 pub(super) struct Observations<'a> {
-    /// From inside.
+    /// From inside the sandbox.
     pub(super) sight: &'a Sight,
     /// The namespaces of this process.
     pub(super) here: &'a [(String, String)],
     /// The restrictions on this process.
     pub(super) facts: &'a Facts,
-    /// The owner, as seen by this process, of a file that was created inside.
+    /// The owner, as seen by this process, of a file that was created inside the sandbox.
     pub(super) owner: Option<u32>,
 }
 

@@ -119,11 +119,11 @@ impl Drop for Scratch {
     }
 }
 
-/// The observations, and the owner of the created file as seen from outside.
+/// The observations, and the owner of the created file as seen from outside the sandbox.
 pub(super) struct Observation {
     pub(super) sight: Sight,
     pub(super) owner: Option<u32>,
-    /// The active Landlock restrictions, as reported by pid 1.
+    /// The active Landlock restrictions, as reported by process 1.
     pub(super) landlock: Landlock,
 }
 

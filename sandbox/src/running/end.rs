@@ -63,7 +63,8 @@ impl Waiter {
         }
     }
 
-    /// Waits for bubblewrap and then for pid 1, the last process inside. If bubblewrap was killed, pid 1 may still run.
+    /// Waits for bubblewrap and then for process 1, the last process in the sandbox. If bubblewrap was killed, process
+    /// 1 may still run.
     fn reap(&mut self) -> Option<Reaped> {
         self.waited = true;
         wait_readable(self.handles.child.as_fd());
@@ -73,7 +74,7 @@ impl Waiter {
         reaped
     }
 
-    /// Returns the end that pid 1 reported, if it did.
+    /// Returns the end that process 1 reported, if it did.
     fn last_report(&self) -> Option<End> {
         let socket = self.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
         socket.set_nonblocking(true).ok()?;
@@ -102,7 +103,7 @@ impl Drop for Waiter {
     }
 }
 
-/// The cause of a kill of the sandbox from outside.
+/// The cause of a kill of the sandbox from the host.
 #[derive(Debug, Clone, Copy, Default)]
 struct Killer {
     caller: bool,
@@ -110,7 +111,7 @@ struct Killer {
     kernel: bool,
 }
 
-/// Returns the cgroup's count, or else that of pid 1.
+/// Returns the cgroup's count, or else that of process 1.
 fn peak_memory(usage: Option<Usage>, report: Option<&End>) -> Option<PeakMemory> {
     let counted = usage.and_then(|usage| usage.peak_memory);
     let counted = counted.map(|bytes| PeakMemory { bytes, source: PeakSource::Cgroup });
@@ -128,9 +129,9 @@ fn judge(inside: Option<&End>, outside: Option<i32>, killer: Killer) -> Result<C
         _ if killer.kernel => Ok(Cause::OomKilled),
         _ if killer.caller => Ok(Cause::Killed),
         (Some(end), Some(code)) => {
-            Err(format!("pid 1 reported code {}, bubblewrap {code}", end.status.as_exit_code()))
+            Err(format!("process 1 reported code {}, bubblewrap {code}", end.status.as_exit_code()))
         }
-        (None, Some(code)) => Err(format!("pid 1 reported nothing, bubblewrap code {code}")),
+        (None, Some(code)) => Err(format!("process 1 reported nothing, bubblewrap code {code}")),
         (_, None) => Err("bubblewrap reported nothing".to_owned()),
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 /// A layer that stops attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// The root inside contains only files that the profile shows.
+    /// The sandbox's root contains only files that the profile shows.
     Root,
     /// The host's file modes and owners, for the session's uid.
     Owner,
@@ -13,7 +13,7 @@ pub(crate) enum Layer {
     ReadOnlyMount,
     /// A mount over one name in the session's directories.
     Mask,
-    /// The absence of capabilities inside, and `no_new_privs`.
+    /// The absence of capabilities inside the sandbox, and `no_new_privs`.
     Capabilities,
     /// The command's own pid namespace.
     PidNamespace,
@@ -25,7 +25,7 @@ pub(crate) enum Layer {
     Landlock,
     /// The protection of airlock-init against reading and tracing.
     NotDumpable,
-    /// A kernel limit that no process inside can raise.
+    /// A kernel limit that no process in the sandbox can raise.
     Limit,
     /// The size of a file system in memory.
     TmpfsSize,

@@ -7,14 +7,14 @@ use crate::layer::Layer::{NotDumpable, PidNamespace, Seccomp};
 use crate::row::{Row, probe};
 use crate::stage::Stage;
 
-/// In this control pid 1 is an unprotected shell of the same user.
+/// In this control process 1 is an unprotected shell of the same user.
 const A_SHELL: &str = "--unshare-pid --as-pid-1";
 
 fn bent(way: &'static str) -> Row {
     probe("bend 1", way).control_words("bend 1; true").but(Bubblewrap(A_SHELL))
 }
 
-/// Checks that the signal reaches another process but does not harm pid 1, which still reports the true end.
+/// Checks that the signal reaches another process but does not harm process 1, which still reports the true end.
 fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = format!(

@@ -1,4 +1,4 @@
-//! Attempts to read the runner's own environment, which is not visible inside by any route.
+//! Attempts to read the runner's own environment, which is not visible inside the sandbox by any route.
 
 use std::fs;
 use std::os::fd::AsFd;

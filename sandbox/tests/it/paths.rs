@@ -104,7 +104,7 @@ fn a_rule_that_names_a_link_or_goes_through_one_takes_what_it_leads_to() {
     }
     let endless = PathRules { deny_read: list(&["a"]), ..PathRules::default() };
     let error = resolved(&host, &session, &endless).unwrap_err();
-    assert_eq!(error.to_string(), "path rules: resolving `/workspace/a` needs more than 40 links");
+    assert_eq!(error.to_string(), "path rules: resolving `/workspace/a` follows more than 40 links");
     let dangling = PathRules { deny_read: list(&["dangling"]), ..PathRules::default() };
     assert_eq!(resolved(&host, &session, &dangling).unwrap(), Resolved::default());
     // A link does not widen an allow rule.

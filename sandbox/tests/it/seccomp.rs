@@ -1,5 +1,5 @@
-//! Tests of the system call filter from inside. Each stopped call has a control in a plain bubblewrap sandbox that
-//! has every similar layer except this one. Other tests check the calls that the filter must not stop.
+//! Tests of the system call filter from inside the sandbox. Each stopped call has a control in a plain bubblewrap
+//! sandbox that has every similar layer except this one. Other tests check the calls that the filter must not stop.
 //!
 //! Every attempt is harmless if it succeeds: it changes at most its own process.
 

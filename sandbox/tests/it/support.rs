@@ -17,7 +17,7 @@ use airlock_sandbox::{
 };
 
 pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
-/// The path of the probe inside.
+/// The path of the probe inside the sandbox.
 pub(crate) const PROBE: &str = "/run/probe";
 
 /// The variable with the path of a copy of the probe, if the original is out of reach.
@@ -147,7 +147,7 @@ impl Host {
         self.run(&self.session(), &self.spec(command))
     }
 
-    /// Runs the probe inside.
+    /// Runs the probe inside the sandbox.
     pub(crate) fn probe_in(&self, session: &Session, spec: &LaunchSpec) -> Findings {
         let output = self.run(session, spec);
         assert_eq!(output.ended.cause, Cause::Exited(0), "{}", output.stdout);

@@ -94,7 +94,8 @@ impl Approvals {
 
     /// Answers an approval. `binding` is the binding that the approver was shown.
     ///
-    /// # Errors `NotFound`; `Forbidden` for the caller's own request; `FailedPrecondition` if the approval is no longer
+    /// # Errors
+    /// `NotFound`; `Forbidden` for the caller's own request; `FailedPrecondition` if the approval is no longer
     /// open or has another binding, or its profile does not permit remembered rules; `Invalid` for rules that do not
     /// cover the command or cover much more; `Exhausted` if there are too many rules.
     #[tracing::instrument(name = "approve", skip_all, fields(approval_id = %id))]
@@ -226,7 +227,7 @@ impl Approvals {
         }
     }
 
-    /// Returns how long an approval stays open in this session.
+    /// Returns the time for which an approval stays open in this session.
     pub(crate) fn valid_for(&self, session: &SessionRecord) -> Duration {
         let profile = self.profiles.get(&session.profile);
         profile.and_then(|profile| profile.approval_valid).unwrap_or(self.limits.approval_valid)

@@ -48,15 +48,15 @@ pub struct ServiceLimits {
     /// The maximum time that an execution waits for a free slot. The wait for earlier commands of its session
     /// does not count.
     pub queue_wait: Duration,
-    /// How long an approval stays open, unless the profile sets another time. By the store's clock.
+    /// The time for which an approval stays open, unless the profile sets another time. By the store's clock.
     pub approval_valid: Duration,
-    /// How long a server can control an execution without a renewal. By the store's clock.
+    /// The time for which a server can control an execution without a renewal. By the store's clock.
     pub lease: Duration,
     /// The interval of heartbeats in both directions.
     pub heartbeat_interval: Duration,
     /// A link is closed after this time without a message.
     pub heartbeat_timeout: Duration,
-    /// How long jobs continue while no server can be reached. The runners receive this value.
+    /// The time for which jobs continue while no server can be reached. The runners receive this value.
     pub link_grace: Duration,
     /// The executions of a runner are `RUNNER_LOST` after this time without a link.
     pub lost_after: Duration,
@@ -64,15 +64,15 @@ pub struct ServiceLimits {
     pub outputs_lost_after: Duration,
     /// The time from the sending of a `StartJob` within which it must be accepted.
     pub start_window: Duration,
-    /// How long a call waits for a runner to create a session.
+    /// The maximum time that a call waits for a runner to create a session.
     pub open_wait: Duration,
-    /// How long `Close` waits for a runner to remove a session.
+    /// The maximum time that `Close` waits for a runner to remove a session.
     pub close_wait: Duration,
-    /// How long a call waits for a runner to confirm the start or end of a drain.
+    /// The maximum time that a call waits for a runner to confirm the start or end of a drain.
     pub drain_wait: Duration,
-    /// How long a sender waits for room in the queue of a link. After it, the link is closed.
+    /// The maximum time that a sender waits for room in the queue of a link. After this time, the link is closed.
     pub send_wait: Duration,
-    /// How long a shutdown waits for current work.
+    /// The maximum time that a shutdown waits for current work.
     pub stop_wait: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! The links of this server to runners: connected runners, and the messages in both directions. This module
 //! handles only domain messages; the edge handles the wire.
 //!
-//! A link belongs to one epoch of one runner. A second link of the same epoch replaces the first. An epoch
-//! that was followed by another is fenced: its links are refused.
+//! A link belongs to one epoch of one runner. A second link of the same epoch replaces the first. When a later epoch of
+//! the runner has connected, the links of earlier epochs are refused.
 
 mod hello;
 mod link;

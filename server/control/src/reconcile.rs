@@ -44,7 +44,7 @@ const SHORTEST: Duration = Duration::from_millis(20);
 /// The maximum number of approvals and sessions that are ended per check.
 const AT_ONCE: u32 = 100;
 
-/// When each periodic step was last done.
+/// The time at which each periodic step was last done.
 #[derive(Default)]
 struct Done {
     leases: Option<Instant>,

@@ -60,7 +60,7 @@ pub struct ServiceParts {
     pub observer: Arc<dyn Observer>,
 }
 
-/// Why the services failed to start.
+/// The reason why the services failed to start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartUpError {
     /// The limits contradict each other.

@@ -39,7 +39,7 @@ const POLL: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(100);
 /// The number of milestones per read.
 const PAGE: u32 = 64;
-/// How long the store may be unavailable before the watch ends.
+/// The time after which a watch ends if the store is unavailable.
 const AWAY: Duration = Duration::from_secs(30);
 
 /// The watches on executions.

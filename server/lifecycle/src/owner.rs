@@ -10,7 +10,8 @@ use crate::{
     transition::Transition,
 };
 
-/// How long a server without a link to the runner leaves an execution without an owner to a server with a link.
+/// The time for which a server without a link to the runner leaves an execution without an owner to a server with a
+/// link.
 const TAKE_OVER_WAIT: Duration = Duration::from_secs(3);
 
 /// The right of a server to control an execution.

@@ -21,7 +21,7 @@ pub struct Reported {
     pub runner: RunnerId,
     /// Its report.
     pub report: JobReport,
-    /// The question to a person that can lift a refusal, if there is one.
+    /// The question to a person, if an answer can lift the refusal.
     pub question: Option<Question>,
     /// The origin of a cancel request, if there was one.
     pub cancelled_by: CancelledBy,
@@ -31,7 +31,7 @@ pub struct Reported {
     pub lease: Lease,
 }
 
-/// How a report relates to the record.
+/// The relation of a report to the record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reception {
     /// There is no such execution. It belongs to another store, or to this one before it was restored from a backup.

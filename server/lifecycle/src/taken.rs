@@ -159,7 +159,7 @@ fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<
             || cancel_requested.is_some()
             || backgrounded.is_some()
             || result.is_some();
-        return if touched { refused("a FINISHED execution does not change") } else { Ok(()) };
+        return if touched { refused("a FINISHED execution cannot be changed") } else { Ok(()) };
     }
     if (to == ExecutionState::Finished) != step.result.is_some() {
         return refused("an execution has a result exactly when it is FINISHED");

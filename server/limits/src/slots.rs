@@ -1,6 +1,6 @@
-//! Slots for work that needs a processor: searches of output, and decisions. The number of concurrent slots
-//! is limited, and they are assigned in the order of requests. Each tenant has at most as many entries in
-//! that order as there are slots, so that other tenants wait only a few turns.
+//! Slots for work that needs a processor: searches of output, and decisions. The number of concurrent slots is limited,
+//! and they are assigned in the order of requests. A tenant can have at most as many entries in this queue as there are
+//! slots, so that other tenants wait only a few turns.
 
 use std::{
     collections::HashMap,

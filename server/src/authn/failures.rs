@@ -12,7 +12,7 @@ use std::{
 const COUNTERS: usize = 4096;
 /// The time, in seconds, in which a used allowance is restored.
 const WINDOW_SECONDS: f64 = 60.0;
-/// The maximum number of failures that are remembered, as a multiple of the allowance. It bounds how long a
+/// The maximum number of failures that are remembered, as a multiple of the allowance. It bounds the time for which a
 /// peer is locked out after its last failure.
 const MOST_WINDOWS: f64 = 2.0;
 

@@ -170,7 +170,7 @@ impl Config {
                 "{:?} is not longer than link.lost_after ({:?})",
                 self.outputs.lost_after, link.lost_after
             ),
-            "raise it: until then a runner can return with its output",
+            "raise it: a runner can return with its output until link.lost_after has passed",
         );
     }
 

@@ -39,13 +39,13 @@ pub struct Postgres {
     #[serde(default = "connections")]
     #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
     pub connections: u32,
-    /// How long a call waits for a connection, including the time to open a new one.
+    /// The maximum time that a call waits for a connection, including the time to open a new one.
     #[serde(default = "five_seconds", with = "Interval")]
     pub connect_timeout: Duration,
     /// The timeout of a statement.
     #[serde(default = "ten_seconds", with = "Interval")]
     pub statement_timeout: Duration,
-    /// How long a statement waits for a lock.
+    /// The maximum time that a statement waits for a lock.
     #[serde(default = "five_seconds", with = "Interval")]
     pub lock_timeout: Duration,
     /// Whether servers notify each other of changes. If false, a change is noticed within a second.
@@ -99,7 +99,7 @@ pub struct S3 {
     /// The timeout of one request.
     #[serde(default = "thirty_seconds", with = "Interval")]
     pub request_timeout: Duration,
-    /// How long a request is retried if the storage is unavailable.
+    /// The time for which a request is retried if the storage is unavailable.
     #[serde(default = "ten_seconds", with = "Interval")]
     pub retry_for: Duration,
 }

@@ -106,11 +106,11 @@ pub struct Limits {
     /// How long an approval stays open.
     #[serde(with = "Interval")]
     pub approval_valid: Duration,
-    /// How long the creation of a session waits for its runner.
+    /// The maximum time that the creation of a session waits for its runner.
     #[serde(with = "Interval")]
     pub open_wait: Duration,
-    /// How long the closing of a session waits for its runner to remove it. After it, the removal continues
-    /// later.
+    /// The maximum time that the closing of a session waits for its runner to remove it. After this time, the removal
+    /// continues in the background.
     #[serde(with = "Interval")]
     pub close_wait: Duration,
     /// Concurrent readers of one execution.
@@ -143,7 +143,7 @@ pub struct Limits {
     /// Concurrent exchanges of all tenants.
     #[schemars(range(min = 1))]
     pub exchanges: usize,
-    /// How long an exchange waits for its runner to connect.
+    /// The maximum time that an exchange waits for its runner to connect.
     #[serde(with = "Interval")]
     pub exchange_open_wait: Duration,
     /// An exchange fails if its runner neither responds nor accepts data for this time.
@@ -215,7 +215,7 @@ pub struct Link {
     /// A link is closed after this time without a message.
     #[serde(with = "Interval")]
     pub heartbeat_timeout: Duration,
-    /// How long commands continue while no server can be reached.
+    /// The time for which commands continue while no server can be reached.
     #[serde(with = "UpToADay")]
     pub link_grace: Duration,
     /// The maximum time between SIGTERM and SIGKILL that a profile can set.
@@ -225,11 +225,11 @@ pub struct Link {
     /// `link_grace`, `ending_grace` and `heartbeat_timeout` together.
     #[serde(with = "UpToADay")]
     pub lost_after: Duration,
-    /// How long a runner can take to accept a job.
+    /// The maximum time that a runner can take to accept a job.
     #[serde(with = "Interval")]
     pub start_window: Duration,
-    /// How long a server can control an execution or store an output without a renewal. After it, another
-    /// server takes over.
+    /// The time for which a server can control an execution or store an output without a renewal. After this time,
+    /// another server takes over.
     #[serde(with = "Interval")]
     pub lease: Duration,
 }

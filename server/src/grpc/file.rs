@@ -139,7 +139,7 @@ impl FileService for FileHandler {
         let restored = files::restore_quarantine(exchanges, &who, runner, session_id, id).await;
         let path = restored.as_ref().ok().map(|(path, _)| path.as_slice());
         if let Err(error) = self.sessions.end_restore(begun, path).await {
-            // The audit contains the begin of the restore, and the client needs the outcome.
+            // The audit has an entry for the start of the restore, and the client needs the outcome.
             tracing::error!(%error, session = %session_id, "cannot close an audit entry");
         }
         let (path, replaced_id) = restored.map_err(refused)?;

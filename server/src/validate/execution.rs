@@ -67,7 +67,7 @@ impl Checker {
         if spec.background && spec.yield_after.is_some_and(|time| time.seconds != 0 || time.nanos != 0) {
             self.bad(
                 "spec.yield_after",
-                "is only valid without `background`: a background command has no foreground",
+                "is only valid without `background`, with which the command starts in the background",
             );
         }
         self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{RunningServer, ServeError, ServingStatus, Store};
 
-/// How long current operations of the store may take.
+/// The maximum time that current operations of the store may take.
 const STORE_CLOSE: Duration = Duration::from_secs(1);
 
 impl RunningServer {

@@ -70,6 +70,6 @@ pub struct TakeQueued {
     pub at_most: u32,
     /// The duration of the lease for executions that another server owned, in microseconds.
     pub lease_micros: i64,
-    /// How long no other server takes the executions, in microseconds.
+    /// The time for which no other server takes the executions, in microseconds.
     pub hold_micros: i64,
 }

@@ -1,7 +1,7 @@
 //! The store in a SQLite file, for one server. This is the default.
 //!
 //! One connection writes, in `BEGIN IMMEDIATE` transactions; a few others read. Each method is one transaction or one
-//! statement. A dropped call is rolled back. A lock file prevents that another process writes.
+//! statement. A dropped call is rolled back. A lock file prevents other processes from writing.
 
 mod engine;
 mod open;

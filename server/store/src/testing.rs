@@ -21,7 +21,7 @@ use crate::{
     sqlite::SqliteOptions,
 };
 
-/// How long a test waits for an expected event. Only a failing test waits this long.
+/// The time that a test waits for an expected event. Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Limits that no test reaches.

@@ -94,8 +94,8 @@ pub trait ExecutionStore: Send + Sync {
     async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError>;
     /// Renews the lease of every execution that `server_id` owns and that is not `FINISHED`. Returns their number.
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
-    /// Returns the steps of an execution after `version`, in order. Returns at most [`STATE_CHANGES_AT_ONCE`](super::STATE_CHANGES_AT_ONCE); call
-    /// again with the last version for more.
+    /// Returns the steps of an execution after `version`, in order. Returns at most
+    /// [`STATE_CHANGES_AT_ONCE`](super::STATE_CHANGES_AT_ONCE); call again with the last version for more.
     async fn state_changes(
         &self,
         id: ExecutionId,

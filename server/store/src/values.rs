@@ -11,7 +11,7 @@ use crate::record::{
     SessionState,
 };
 
-/// Why a step failed.
+/// The reason why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database is unreachable, was busy for too long, or is full.
@@ -168,7 +168,7 @@ pub struct NewExecution {
     /// The approval of an execution in `PENDING_APPROVAL`. The store sets `created`, and computes `expires` from
     /// `approval_valid_micros`.
     pub approval: Option<ApprovalRecord>,
-    /// How long the approval stays open, in microseconds.
+    /// The time for which the approval stays open, in microseconds.
     pub approval_valid_micros: i64,
     /// A session that is created with the execution, as by [`SessionStore::create_session`](super::SessionStore::create_session).
     pub session: Option<SessionRecord>,
@@ -222,7 +222,7 @@ pub struct SessionChange {
     pub snapshot: Option<SessionSnapshot>,
     /// The new least strict mode of the session's commands.
     pub mode: Option<Mode>,
-    /// How long the session may have no live execution before it is closed.
+    /// The time without a live execution after which the session is closed.
     pub idle_timeout: Option<Duration>,
     /// Whether the change counts as a use of the session.
     pub used: bool,

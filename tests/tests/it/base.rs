@@ -7,7 +7,7 @@ use airlock_policy::Profile;
 /// Airlock's own files in every sandbox's `/etc`, and devices.
 const OWN: [&str; 4] = ["/etc/hosts", "/etc/nsswitch.conf", "/etc/gitconfig", "/dev"];
 
-/// Returns the paths of the host that the minimal root shows, as seen inside.
+/// Returns the paths of the host that the minimal root shows, as seen inside the sandbox.
 fn shown() -> Vec<PathBuf> {
     let root = airlock_sandbox::Profile::minimal();
     let binds = root.binds.into_iter().map(|bind| bind.target);

@@ -13,7 +13,7 @@ use airlock_tests::{
 const PROFILE: &str = "name = \"open\"\nextends = \"sandboxed\"\n[policy]\nallow_unsandboxed = true\n\
     unsandboxed_without_asking = true\nexcluded_commands = [\"uname\"]\n\
     [env]\npass = [\"PLAIN_VALUE\", \"NPM_TOKEN\", \"OWN_TOKEN\", \"OTHER_TOKEN\", \"NOT_THERE\"]\n";
-/// A command that prints the host's name outside, and `airlock` inside.
+/// A command that prints the host's name outside the sandbox, and `airlock` inside it.
 const NAME: &str = "uname -n";
 
 struct Fixture {

@@ -14,8 +14,7 @@ pub(in crate::command) fn is_raw() -> bool {
     IS_RAW.load(Ordering::Relaxed)
 }
 
-/// A guard that keeps the terminal raw. Dropping it, also during a panic, restores the previous
-/// modes.
+/// A guard that keeps the terminal raw. Dropping it, even during a panic, restores the previous modes.
 #[derive(Debug)]
 pub(super) struct Raw {
     before: Termios,

@@ -143,7 +143,7 @@ fn a_folder_deeper_than_the_limit_is_skipped_and_deeper_than_the_stack_harmless(
     }
     let (_, packed) = pack_with(&place, &[], &LIMITS).unwrap();
     assert_eq!(packed.counts.directories, 255);
-    assert_eq!(packed.skipped[0].reason, "it is nested too deep");
+    assert_eq!(packed.skipped[0].reason, "it is nested too deeply");
     assert_eq!(packed.skipped_total, 1);
 }
 

@@ -1,6 +1,6 @@
-//! Candidates for an uncertain program name, from the text itself: values of variables, the output
-//! of `echo`, arguments of a function. Deny and ask rules also apply to these commands. They never
-//! lead to an ALLOW, because the original command still has an unknown program.
+//! Candidates for an uncertain program name, from the text itself: values of variables, the output of `echo`, arguments
+//! of a function. Deny and ask rules also apply to these commands. They never cause an ALLOW, because the program of
+//! the original command is still unknown.
 
 use std::collections::HashMap;
 

@@ -133,7 +133,7 @@ impl<'n, 't> WordLexer<'n, 't> {
         }
         match byte {
             b'\r' => self.problem(builder, "carriage_return"),
-            // bash does not take `${` for a brace, even after `$$`.
+            // bash does not read `${` as a brace, even after `$$`.
             b'{' if self.at > self.start && builder.source.slice(self.at - 1, self.at) == b"$" => {
                 self.problem(builder, "brace_expansion");
             }
@@ -182,7 +182,7 @@ impl<'n, 't> WordLexer<'n, 't> {
             self.touching_escape(builder, next);
         }
         if next == b'"' && self.mode == Mode::Argument && self.separator_follows(builder) {
-            // To a reader who takes the quote for a real one, a command seems to start here.
+            // To a reader who mistakes the quote for a real one, a command seems to start here.
             self.problem(builder, "malformed_token_injection");
         }
     }

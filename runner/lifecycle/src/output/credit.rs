@@ -44,7 +44,7 @@ struct Read<T> {
     held: Vec<u8>,
 }
 
-/// When a read can be served.
+/// The time at which a read can be served.
 #[derive(Debug, PartialEq, Eq)]
 enum Ready<T> {
     Now,

@@ -199,7 +199,7 @@ async fn what_cannot_be_right_is_refused_with_what_to_do() {
     }
     assert!(!fixture.path("x").exists());
     assert_eq!(fs::read(fixture.path("folder/file")).unwrap(), b"old");
-    // Through a link that stays inside.
+    // Through a link that stays beneath the root.
     fixture.upload(fixture.upload_order("t", "in/new", FileFormat::File), b"new").await.unwrap();
     assert_eq!(fs::read(fixture.path("folder/new")).unwrap(), b"new");
 }

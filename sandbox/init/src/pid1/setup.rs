@@ -167,7 +167,7 @@ fn place(shell: Shell) -> Option<&'static str> {
 pub(super) struct Terminal {
     /// The runner's end.
     controlling: OwnedFd,
-    /// The command's end. Pid 1 keeps it open: a command that closes all its copies may open its terminal again by
+    /// The command's end. Process 1 keeps it open: a command that closes all its copies may open its terminal again by
     /// name.
     command: OwnedFd,
 }

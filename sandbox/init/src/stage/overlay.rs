@@ -125,8 +125,8 @@ impl Covers {
         Ok(tree)
     }
 
-    /// Creates an empty file or directory without permissions. If a path inside is shown again (`around`), the
-    /// directory can be entered, and its writable side is returned too.
+    /// Creates an empty file or directory without permissions. If a path inside the directory is shown again
+    /// (`around`), the directory can be entered, and its writable side is returned too.
     fn hide(&mut self, is_directory: bool, around: bool) -> Result<(OwnedFd, Option<OwnedFd>), Errno> {
         let stage = self.stage.as_fd();
         let (name, passage) = match (is_directory, around) {

@@ -18,7 +18,8 @@ pub struct Suspects {
     /// Directories of repositories, and files that lead to one, relative to the workspace.
     pub(super) repositories: BTreeSet<Vec<u8>>,
     pub(super) marks: BTreeMap<Vec<u8>, Mark>,
-    /// When the first command could write, in seconds and nanoseconds. Files that changed earlier are not planted.
+    /// The time from which commands could write, in seconds and nanoseconds. Files that changed earlier are not
+    /// planted.
     pub(super) began: (i64, i64),
 }
 
@@ -31,7 +32,7 @@ impl Suspects {
 /// A command for which planted programs are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct Use<'a> {
-    /// Its start directory and the paths that it names: absolute paths inside.
+    /// Its start directory and the paths that it names: absolute paths inside the sandbox.
     pub paths: &'a [PathBuf],
     /// Whether it continues a rebase, which runs the commands in its list.
     pub rebases: bool,

@@ -13,8 +13,8 @@ use airlock_store::{
 use super::Approvals;
 use crate::{decision, shared::micros};
 
-/// How long an approval waits for the runner. After it, the approval is created without the state of the
-/// files, and the runner is asked again before the start.
+/// The maximum time that an approval waits for the runner. After this time, the approval is created without the state
+/// of the files, and the runner is asked again before the start.
 const LOOK_WAIT: Duration = Duration::from_secs(10);
 
 impl Approvals {

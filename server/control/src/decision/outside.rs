@@ -9,8 +9,8 @@ use airlock_store::record::ExecutionSpec;
 /// The reason code of a run outside the sandbox that has no other reason.
 const UNSANDBOXED: &str = "unsandboxed";
 
-/// Returns the decision, and whether it is for a run outside the sandbox. `ask` asks the policy with or
-/// without a request to run outside.
+/// Returns the decision, and whether it is for a run outside the sandbox. `ask` asks the policy with or without a
+/// request to run outside the sandbox.
 pub(super) fn decide(
     profile: &Profile,
     spec: &ExecutionSpec,
@@ -31,7 +31,7 @@ pub(super) fn decide(
     }
 }
 
-/// Adds a reason to the decision, so that approvers and the audit see the request to run outside.
+/// Adds a reason to the decision, so that approvers and the audit see the request to run outside the sandbox.
 fn said(mut decision: Decision) -> (Decision, bool) {
     if decision.verdict == Verdict::Deny {
         return (decision, false);

@@ -39,7 +39,7 @@ impl ExchangeRefusal {
     }
 }
 
-/// Why the stream of a client cannot be processed.
+/// The reason why the stream of a client cannot be processed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientFault {
     /// A message cannot be decoded.

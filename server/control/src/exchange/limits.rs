@@ -18,10 +18,9 @@ pub struct ExchangeLimits {
     pub exchanges: usize,
     /// The time limit from `OpenExchange` until the stream with its ticket opens.
     pub exchange_open_wait: Duration,
-    /// How long a runner may neither answer nor accept data before it counts as failed.
+    /// The time without an answer or accepted data after which a runner counts as failed.
     pub exchange_answer_wait: Duration,
-    /// How long the client of an upload or download may neither send nor receive before the transfer
-    /// is ended.
+    /// The time after which an upload or download is ended if its client neither sends nor receives.
     pub transfer_idle: Duration,
 }
 

@@ -20,7 +20,7 @@ pub trait ExchangeLink: Send + Sync {
 /// The messages of a runner on one exchange, in order.
 pub(crate) type Incoming = BoxStream<'static, Result<ExchangeFromRunner, ExchangeBroken>>;
 
-/// Why the messages of a runner ended.
+/// The reason why the messages of a runner ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExchangeBroken {
     /// The transport failed.

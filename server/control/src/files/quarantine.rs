@@ -30,7 +30,8 @@ impl Entry for QuarantinedFile {
     }
 }
 
-/// Returns a page of the quarantine. `token` sets the order's `after`.
+/// Returns one page of the session's quarantined files. `token` continues an earlier page, and replaces the order's
+/// `after`.
 ///
 /// # Errors
 /// See [`super::list`].

@@ -16,7 +16,7 @@ pub enum LinkRefusal {
         ours: u32,
     },
     /// A later epoch of this runner has connected.
-    #[error("a newer epoch of the runner has connected, so this epoch is fenced")]
+    #[error("a newer epoch of the runner has connected, so this epoch is refused")]
     Fenced,
     /// The limit of connected runners is reached.
     #[error("limit `runners` of {limit} is reached")]

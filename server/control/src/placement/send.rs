@@ -114,8 +114,8 @@ impl Placement {
         {
             return Ok(());
         }
-        // The job must not run any more. An earlier offer can still be in transit until its deadline on the
-        // runner's clock.
+        // The job must no longer run. An earlier offer can still be in transit until its deadline on the runner's
+        // clock.
         match link.withdraw(record.id, record.attempt, self.limits.start_window) {
             JobOnLink::Withdrawn { over: true } => self.take_back(record).await,
             JobOnLink::Withdrawn { over: false } => {

@@ -17,8 +17,8 @@ use tokio::task::JoinSet;
 use super::Placement;
 use crate::{links::Link, runners::choose::Wants, shared::micros};
 
-/// How long an execution that a server took from the queue is reserved for this server. After it, any server
-/// can take it.
+/// The time for which an execution that a server took from the queue is reserved for this server. After this time, any
+/// server can take it.
 const HOLD: Duration = Duration::from_secs(5);
 
 /// Assigns slots until the task is dropped.

@@ -120,7 +120,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     confine::extend(&mut profile.sandbox.pass_env, &env.pass);
     confine::extend(&mut profile.sandbox.secrets, &file.secrets);
     if profile.sandbox.secrets.len() > SECRETS {
-        let what = format!("there are {} with those of its parent", profile.sandbox.secrets.len());
+        let what = format!("there are {} secrets, including inherited ones", profile.sandbox.secrets.len());
         problems.push(problem("secrets", what, "name at most 64"));
     }
     apply_limits(limits, &mut profile);

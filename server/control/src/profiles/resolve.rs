@@ -28,7 +28,7 @@ pub struct ResolvedProfile {
     pub timeout_max: Duration,
     /// Whether an approver may answer the approver's own requests.
     pub self_approval: bool,
-    /// How long an approval stays open. `None`: the server's limit.
+    /// The time for which an approval stays open. `None`: the server's limit.
     pub approval_valid: Option<Duration>,
     /// Whether commands may run in the background.
     pub background: bool,

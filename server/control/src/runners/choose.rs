@@ -22,18 +22,18 @@ pub struct Candidate<'a> {
     pub permits_unsandboxed: bool,
     /// It can enforce its own floor.
     pub holds_floor: bool,
-    /// How it can be reached.
+    /// The connection to it.
     pub connection: RunnerConnection,
     /// The share of its slots that are taken, in thousandths.
     pub load: u32,
 }
 
-/// How a runner can be reached for new work.
+/// The connection over which a runner gets new work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunnerConnection {
-    /// By a link of this server.
+    /// A link of this server.
     Link,
-    /// Through another server.
+    /// A link of another server.
     OtherServer,
     /// The runner accepts no work at present: it drains, has no slots, has not reported all jobs yet, or has no link to
     /// any server.

@@ -7,7 +7,7 @@ use crate::stream::GAPS_MOST;
 /// The maximum length of a storage's error text in an [`OutputError`], in characters.
 const CAUSE_CHARS: usize = 400;
 
-/// Why an output could not be written or read.
+/// The reason why an output could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// No output is stored for this execution.

@@ -37,8 +37,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Opens a storage in the local directory `directory`. Creates the directory if it is missing, accessible to its owner
-    /// only. Files are flushed to disk before they count as stored, so they survive a crash of the host.
+    /// Opens a storage in the local directory `directory`. Creates the directory if it is missing, accessible to its
+    /// owner only. Files are flushed to disk before they count as stored, so they survive a crash of the host.
     ///
     /// # Errors
     /// [`OutputError::Unavailable`] if the directory cannot be created or used.

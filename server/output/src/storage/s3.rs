@@ -57,7 +57,8 @@ pub struct S3Options {
     pub connect_timeout: Duration,
     /// The time limit for one request.
     pub request_timeout: Duration,
-    /// How long a request is retried while the storage is unavailable, before the caller gets an error.
+    /// The time for which a request is retried while the storage is unavailable. After this time, the caller gets an
+    /// error.
     pub retry_for: Duration,
 }
 

@@ -36,7 +36,7 @@ const HAND_OVER: Duration = Duration::from_secs(1);
 /// The page size in [`Inner::resume_storing`].
 const PAGE: u32 = 500;
 
-/// Why an output is not in the storage yet.
+/// The reason why an output is not in the storage yet.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
     #[error("its runner is unreachable")]

@@ -26,9 +26,10 @@ pub struct StreamLimits {
     pub open_wait: Duration,
     /// The time limit for an answer to a read of existing bytes, or to any read after the execution has ended.
     pub read_timeout: Duration,
-    /// How long an output stream without demand stays open.
+    /// The time for which an output stream without demand stays open.
     pub idle_close: Duration,
-    /// How long a view of a finished execution waits for its runner, and any view for the store, before it ends.
+    /// The maximum time that a view of a finished execution waits for its runner, and that any view waits for the
+    /// store. After this time, the view ends.
     pub unreachable_wait: Duration,
     /// The interval at which views and copies read the store without a hint.
     pub poll: Duration,
@@ -38,7 +39,7 @@ pub struct StreamLimits {
     pub retry_most: Duration,
     /// The maximum retry delay for copying an output into the storage.
     pub store_retry_most: Duration,
-    /// How long copying is retried before the copy is postponed. It starts again when the runner reconnects.
+    /// The time for which copying is retried before the copy is postponed. It starts again when the runner reconnects.
     pub store_retry_for: Duration,
     /// The lease of a server that stores an output, by the store's clock.
     pub storing_lease: Duration,

@@ -22,7 +22,7 @@ pub trait OutputLink: Send + Sync {
     async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), LinkUnavailable>;
 }
 
-/// Why a message could not be sent to a runner.
+/// The reason why a message could not be sent to a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LinkUnavailable {
     /// The runner has no link to this server. When it reconnects, it reports every job that it was not

@@ -1,4 +1,4 @@
-//! The progress events of a view: how long the command has run, how much it has written, and its last lines.
+//! The progress events of a view: the run time of the command, the amount of its output, and its last lines.
 //!
 //! An event is created when the reader asks for the next event and a second has passed since the last one. It is
 //! computed from the output that this view has delivered. At most one exists, it is not queued, and output never waits
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::facts::Facts;
 
-/// How long a command must run before the first progress event.
+/// The run time of a command before the first progress event.
 const FIRST: Duration = Duration::from_secs(2);
 /// The interval between progress events.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -41,9 +41,9 @@ pub struct Progress {
 /// The state for the progress events of one view.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// When the command started, by the store's clock. `None` unless it is running.
+    /// The start time of the command, by the store's clock. `None` unless it is running.
     started: Option<Micros>,
-    /// When the command started, by this process's clock, once that is computed.
+    /// The start time of the command by this process's clock, once it is computed.
     began: Option<Instant>,
     next: Option<Instant>,
     line_ends: u64,
@@ -78,7 +78,7 @@ impl Pace {
         self.started.filter(|_| self.began.is_none())
     }
 
-    /// Sets how long the command has run.
+    /// Sets the run time of the command.
     pub(super) fn runs_for(&mut self, elapsed: Duration, now: Instant) {
         self.began = now.checked_sub(elapsed).or(Some(now));
     }

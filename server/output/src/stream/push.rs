@@ -21,7 +21,7 @@ use super::{
 };
 use crate::tickets::TicketRefused;
 
-/// Why an output stream could not be opened.
+/// The reason why an output stream could not be opened.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
     #[error("the runner of the output is unknown")]
@@ -34,7 +34,7 @@ enum OpenError {
     Missing,
 }
 
-/// How an output stream ended.
+/// The end of an output stream.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     /// There is no demand.

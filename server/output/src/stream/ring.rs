@@ -75,7 +75,7 @@ impl Piece {
         }
     }
 
-    /// Returns the part from `offset`, which must be inside. Shares the bytes.
+    /// Returns the part from `offset`, which must be within this part. Shares the bytes.
     pub(super) fn cut(&self, offset: u64) -> Self {
         match self {
             Self::Data { offset: start, data } => {

@@ -12,7 +12,7 @@ use super::{
     ring::{Piece, Ring},
 };
 
-/// How long a reader that is past the written bytes waits before it asks again.
+/// The time after which a reader that is past the written bytes asks again.
 const REST: Duration = Duration::from_secs(1);
 
 /// The position of a reader in one stream.

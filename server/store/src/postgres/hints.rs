@@ -19,9 +19,9 @@ const CHANNEL: &str = "airlock";
 const WAITING: usize = 1024;
 /// The maximum number of hints per statement.
 const AT_ONCE: usize = 128;
-/// How long the database may take to answer.
+/// The maximum time that the database may take to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// How long the connection may be silent before it is checked.
+/// The time of silence after which the connection is checked.
 const QUIET: Duration = Duration::from_secs(15);
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use crate::{StoreError, sql::migrations::POSTGRES};
 const MIGRATIONS_WAIT: Duration = Duration::from_secs(600);
 /// The maximum age of a connection. It ensures that connections to a former primary are replaced.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(300);
-/// How long a connection may take to answer a check.
+/// The maximum time that a connection may take to answer a check.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// The idle time after which a connection is checked before it is used.
 const UNTRIED: Duration = Duration::from_secs(1);
@@ -108,12 +108,12 @@ pub struct PostgresOptions {
     pub tls: PostgresTls,
     /// The maximum number of connections, without the one for hints. At least 1.
     pub connections: u32,
-    /// How long a call waits for a connection, including a new one.
+    /// The maximum time that a call waits for a connection, including a new one.
     pub connect_timeout: Duration,
     /// The time limit of one statement. It also ends a transaction that is idle for this long, so that an
     /// unreachable server holds no lock.
     pub statement_timeout: Duration,
-    /// How long a statement waits for a lock.
+    /// The maximum time that a statement waits for a lock.
     pub lock_timeout: Duration,
     /// Whether servers send each other hints about changes. Without hints, waiting clients see changes
     /// within a second.

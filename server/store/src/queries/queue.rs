@@ -14,7 +14,7 @@ use crate::{
     sql::rows::{id, integer},
 };
 
-/// When the execution joined the queue. The server orders the executions of a session in the same way.
+/// The time at which the execution joined the queue. The server orders the executions of a session in the same way.
 const JOINED: &str = "CASE WHEN e.approval_id IS NULL THEN e.created ELSE e.queued END";
 /// No other execution of the session precedes this one.
 const HAS_ITS_TURN: &str = "(NOT e.serial OR NOT EXISTS (SELECT 1 FROM executions a \

@@ -121,7 +121,7 @@ pub struct SqliteOptions {
     pub durability: Durability,
     /// The number of connections that read. One additional connection writes. At least 1.
     pub readers: u32,
-    /// How long SQLite waits for a lock on the file, which a backup can hold.
+    /// The maximum time that SQLite waits for a lock on the file, which a backup can hold.
     pub busy_timeout: Duration,
     /// How long a call waits for a free connection before it fails with [`StoreError::Unavailable`].
     pub acquire_timeout: Duration,

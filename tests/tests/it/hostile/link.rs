@@ -214,8 +214,7 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
     let job = runner.takes_one().await;
     assert_eq!(job.execution_id, id);
     running(&fixture.client, &id).await;
-    // An accepted job cannot be refused any more. Reports with another attempt or another epoch do not
-    // apply.
+    // An accepted job can no longer be refused. Reports with another attempt or another epoch do not apply.
     let other_epoch = |phase| wire::JobReport {
         epoch: "11111111-1111-4111-8111-111111111111".to_owned(),
         ..runner.report(&id, job.attempt, phase)

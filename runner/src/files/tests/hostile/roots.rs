@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Returns the session's directories: the path inside, and the path on the host.
+/// Returns the session's directories: the path inside the sandbox, and the path on the host.
 fn roots(fixture: &Fixture) -> [(&'static str, PathBuf); 3] {
     let directories = fixture.session.directories().clone();
     [("/workspace", directories.workspace), ("/home/agent", directories.home), ("/tmp", directories.tmp)]

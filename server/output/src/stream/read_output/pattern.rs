@@ -27,7 +27,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Why a pattern was rejected.
+/// The reason why a pattern was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The pattern is not a regular expression.

@@ -95,7 +95,7 @@ async fn after_newline(
     while offset < to {
         let At::Piece(piece) = source.at(offset, to - offset).await? else { break };
         let Piece::Data { data, .. } = &piece else {
-            // The range was cut after it was surveyed.
+            // The range became a gap after `survey` read it.
             return Ok(offset);
         };
         for at in memchr::memchr_iter(b'\n', data) {

@@ -41,10 +41,7 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     authn::Authenticator,
-    config::{Config, Layers, Tenant},
-    control::TraceHooks,
-    exchange::{ExchangeLimits, ExchangeParts, Exchanges},
-    fleet::{Fleet, NoPeers, PeerClient},
+    config::{Config, Layers},
     grpc::{
         self, EdgeParts,
         interceptor::{Interceptor, calls::Calls},

@@ -5,8 +5,8 @@ use airlock_domain::{ApprovalId, BackgroundedBy, CancelledBy, Cause, DeniedBy, E
 use crate::{
     output::OutputEvent,
     owner::{Lease, OwnerEvent},
+    question::{Question, Redecision},
     report::Reported,
-    transition::{Question, Redecision},
 };
 
 /// An event of an execution.

@@ -1,12 +1,12 @@
-//! The ownership of an execution: leases, take-over and hand-over between servers, and the results of ends without a
-//! report.
+//! The ownership of an execution: leases, take-over and hand-over between servers.
 
 use std::time::Duration;
 
-use airlock_domain::{CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, Started};
+use airlock_domain::ExecutionState;
 
 use crate::{
     record::{LiveExecution, Micros},
+    results::is_placed,
     transition::Transition,
 };
 
@@ -80,33 +80,4 @@ pub fn change_owner(record: &LiveExecution, event: &OwnerEvent) -> Option<Transi
     };
     let lease = Some(lease?.clone().into_parts());
     Some(Transition { lease, ..Transition::default() })
-}
-
-/// The states of an execution that is on a runner.
-pub const PLACED: [ExecutionState; 2] = [ExecutionState::Starting, ExecutionState::Running];
-
-/// Reports whether an execution in this state is on a runner.
-#[must_use]
-pub fn is_placed(state: ExecutionState) -> bool {
-    PLACED.contains(&state)
-}
-
-/// Returns the result of an execution that was lost with its runner.
-#[must_use]
-pub fn lost_result(started: Started) -> ExecutionResult {
-    ExecutionResult {
-        started,
-        directory_report: DirectoryReport::Unchanged,
-        ..ExecutionResult::not_started(Cause::RunnerLost)
-    }
-}
-
-/// Returns the result of an execution that was cancelled before it was on a runner.
-pub(crate) fn cancelled(by: CancelledBy) -> ExecutionResult {
-    ExecutionResult::not_started(Cause::Cancelled(by))
-}
-
-/// Returns whether a command that is no longer on its runner began.
-pub(crate) fn began(state: ExecutionState) -> Started {
-    if state == ExecutionState::Running { Started::Yes } else { Started::Unknown }
 }

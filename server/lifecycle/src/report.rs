@@ -1,6 +1,5 @@
 //! Reports of runners about their jobs. A report can be repeated, late, or on a different link than the previous one.
-//! Each is compared with the record, and only new information changes it. A refusal concerns the command, or only the
-//! offer.
+//! Each is compared with the record, and only new information changes it.
 
 use airlock_domain::{
     CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState, OutputState,
@@ -9,9 +8,12 @@ use airlock_domain::{
 
 use crate::{
     effect::{JobEffect, Outcome},
-    owner::{Lease, began, cancelled, is_placed, lost_result},
+    owner::Lease,
+    question::Question,
     record::ExecutionRecord,
-    transition::{Question, Transition},
+    refusal::{self, Refusal},
+    results::{began, cancelled, is_placed, lost_result},
+    transition::Transition,
 };
 
 /// A report of a runner, and the facts of the server that determine its consequences.
@@ -137,7 +139,7 @@ pub(crate) fn effects(outcome: &Outcome<'_>, reported: &Reported) -> Vec<JobEffe
     }
     match reported.report.phase {
         JobPhase::Accepted | JobPhase::Running => on_runner(outcome, &reported.report),
-        JobPhase::Refused => after(record, &Refusal::of(&reported.report)),
+        JobPhase::Refused => refusal::after(record, &Refusal::of(&reported.report)),
         JobPhase::Ended | JobPhase::Lost => match outcome {
             Outcome::Written { after, .. } => vec![keep_output(after)],
             Outcome::Left(_) | Outcome::Raced(_) => late_end(record, &reported.report),
@@ -205,73 +207,4 @@ fn concerns(record: &ExecutionRecord, reported: &Reported) -> bool {
 fn is_of_its_offer(record: &ExecutionRecord, report: &JobReport) -> bool {
     let is_same = report.attempt == record.attempt && Some(report.epoch) == record.runner_epoch;
     is_same || report.phase == JobPhase::Refused
-}
-
-/// Refusals that do not concern the command. Another offer is made at once, with the current directory, epoch and
-/// snapshot.
-const PASSING: [&str; 4] = ["past_not_after", "stale_epoch", NO_DIRECTORY, "no_snapshot"];
-/// The session's directory does not exist. The runner reported the new directory just before.
-const NO_DIRECTORY: &str = "no_such_directory";
-/// Further refusals that do not concern the command. The runner needs time before the next offer. The reconcile loop
-/// makes the next offer. A runner counts its own slots; the limit of the queue bounds how often this repeats.
-const FULL: [&str; 2] = ["no_slots", "jobs_kept"];
-/// The runner no longer has the session.
-const NO_SESSION: &str = "no_such_session";
-/// The job was accepted under another attempt and may have run.
-const ALREADY_ACCEPTED: &str = "already_accepted";
-
-/// A refused offer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The result that the runner reported.
-    pub result: ExecutionResult,
-    reason: String,
-}
-
-impl Refusal {
-    /// Returns the refusal of a report.
-    #[must_use]
-    pub fn of(report: &JobReport) -> Self {
-        let result = report.result.clone().unwrap_or_else(|| {
-            let message = "the runner gave no reason".to_owned();
-            ExecutionResult::not_started(Cause::refused("unknown", message))
-        });
-        let reason = match &result.cause {
-            Cause::Refused { reason, .. } => reason.clone(),
-            _ => String::new(),
-        };
-        Self { result, reason }
-    }
-
-    fn is_full(&self) -> bool {
-        FULL.contains(&self.reason.as_str())
-    }
-
-    fn passes(&self) -> bool {
-        PASSING.contains(&self.reason.as_str())
-    }
-
-    pub(crate) fn started(&self) -> Started {
-        if self.reason == ALREADY_ACCEPTED { Started::Unknown } else { Started::No }
-    }
-}
-
-/// Returns the effects of a refusal that are due before its transition.
-#[must_use]
-pub fn before_refusal(record: &ExecutionRecord, report: &JobReport) -> Vec<JobEffect> {
-    let refusal = Refusal::of(report);
-    let is_news = record.state == ExecutionState::Starting && record.attempt == report.attempt;
-    let mut effects = Vec::new();
-    effects.extend((is_news && refusal.is_full()).then_some(JobEffect::SetFull));
-    effects.extend((is_news && refusal.reason == NO_DIRECTORY).then_some(JobEffect::SetBackDirectory));
-    effects
-}
-
-/// Returns the effects of a refusal on the job, after its transition.
-fn after(record: &ExecutionRecord, refusal: &Refusal) -> Vec<JobEffect> {
-    let mut effects = Vec::new();
-    effects.extend((refusal.reason == NO_SESSION).then_some(JobEffect::LoseSession));
-    effects.extend(refusal.passes().then_some(JobEffect::LookAtSession));
-    effects.extend((record.state == ExecutionState::Finished).then_some(JobEffect::ForgetJob));
-    effects
 }

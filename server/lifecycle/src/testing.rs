@@ -9,12 +9,13 @@ use airlock_domain::{
 
 use crate::{
     event::{Event, Offered},
-    owner::{Lease, is_placed},
+    owner::Lease,
+    question::{Question, Redecision},
     record::{
         ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict,
     },
     report::Reported,
-    transition::{Question, Redecision},
+    results::is_placed,
 };
 
 /// The time of events. The lease of [`record`] is over.

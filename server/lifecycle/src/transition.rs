@@ -1,10 +1,13 @@
-//! The change of one execution that a store writes in one transaction, and new decisions about it. Plain data.
+//! The change of one execution that a store writes in one transaction. Plain data.
 
 use airlock_domain::{
     BackgroundedBy, Epoch, ExecutionResult, ExecutionState, LinkState, OutputState, RunnerId,
 };
 
-use crate::record::{ApprovalRecord, DecisionRecord};
+use crate::{
+    question::{Question, Redecision},
+    record::{ApprovalRecord, DecisionRecord},
+};
 
 /// A change of an execution. `None` leaves a field unchanged. Only [`decide`](crate::decide) and
 /// [`change_owner`](crate::change_owner) build it.
@@ -70,31 +73,5 @@ impl Transition {
             approval: Some((question.approval, question.valid_micros)),
             ..Self::to(ExecutionState::PendingApproval)
         }
-    }
-}
-
-/// A new decision about a stored execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redecision {
-    /// The decision.
-    pub record: DecisionRecord,
-    /// The directory of the decision.
-    pub directory: Vec<u8>,
-}
-
-/// A new question to a person about a stored execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// The decision that asks.
-    pub decision: Redecision,
-    /// The approval.
-    pub approval: ApprovalRecord,
-    /// How long the approval stays open, in microseconds.
-    pub valid_micros: i64,
-}
-
-impl Redecision {
-    pub(crate) fn into_parts(self) -> (DecisionRecord, Vec<u8>) {
-        (self.record, self.directory)
     }
 }

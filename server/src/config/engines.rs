@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::sections::Interval;
-use crate::outputs::{S3Credentials, S3Options};
 
 /// A larger number is likely a mistake, or too many connections for the database.
 const CONNECTIONS_MAX: u32 = 1000;

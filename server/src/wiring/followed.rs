@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::ready::Tokens;
 use crate::{
     authn::Authenticator,
-    config::{Config, Layers},
+    config::{self, Config, Layers},
     grpc::peers::PeerLinks,
     renew::{Part, Renew},
     telemetry::Metrics,

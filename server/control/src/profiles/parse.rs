@@ -1,17 +1,18 @@
 //! Parsing of a profile file and its resolution against the parent. Every error contains file, position, key,
 //! problem and remedy. All errors of a file are reported together. This module opens no file.
 
-use self::keys::{Env, File, Limits, Shell, ShellKeys};
-use super::resolve::ResolvedProfile;
+mod confine;
+pub(super) mod keys;
+mod policy;
+
+use std::sync::LazyLock;
+
 use airlock_config::{ConfigError, Origin, Place, Problem, Schema};
 use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
 use airlock_policy::{Profile, ProfileError};
 
-use std::sync::LazyLock;
-
-mod confine;
-pub(super) mod keys;
-mod policy;
+use self::keys::{Env, File, Limits, Shell, ShellKeys};
+use super::resolve::ResolvedProfile;
 
 /// Returns the schema of a profile file.
 pub(super) fn schema() -> &'static Schema {

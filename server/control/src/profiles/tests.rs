@@ -316,7 +316,7 @@ fn a_built_in_name_cannot_be_taken() {
 
 #[test]
 fn every_key_is_in_the_documentation() {
-    let page = include_str!("../../../docs/profiles.md");
+    let page = include_str!("../../../../docs/profiles.md");
     for key in airlock_config::cases::keys(parse::schema()) {
         let name = key.rsplit('.').next().unwrap();
         let is_table =

@@ -9,11 +9,13 @@ use proptest::{prelude::*, strategy::ValueTree as _};
 use crate::{
     effect::{Effect, Effects, Outcome},
     event::{Answer, Event, Offered},
-    machine::{decide, effects, step},
+    follow::effects,
+    machine::{decide, step},
     output::OutputEvent,
-    owner::{OwnerEvent, is_placed},
+    owner::OwnerEvent,
     record::{ExecutionRecord, Micros, Verdict},
     report::Reported,
+    results::is_placed,
     taken::taken,
     testing::{lease, question, record, redecision, refused, reported, result, runner},
 };

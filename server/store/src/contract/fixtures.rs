@@ -17,6 +17,7 @@ use crate::{
 };
 
 pub(super) use crate::testing::ROOMY;
+use crate::testing::records::record;
 pub(crate) use crate::testing::records::session;
 
 pub(crate) const TENANT: &str = "acme";

@@ -134,7 +134,9 @@ pub struct PostgresTls {
 }
 
 /// The checks of the database's certificate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
     /// Plain text.

@@ -90,7 +90,9 @@ async fn reflection_shows_every_public_service_in_both_versions_and_no_other() {
         "airlock.v1.PolicyService",
         "airlock.v1.ApprovalService",
         "airlock.v1.AdminService",
+        "airlock.v1.FileService",
         "grpc.health.v1.Health",
+        "grpc.reflection.v1.ServerReflection",
     ] {
         assert!(names.iter().any(|shown| shown == name), "{name} is not among {names:?}");
     }

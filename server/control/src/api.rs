@@ -223,7 +223,11 @@ impl From<StreamError> for ApiError {
                 "the runner that has the output is unreachable; try again",
                 retry_after,
             ),
-            StreamError::Stopping => Self::shutting_down(),
+            StreamError::Stopping => unavailable(
+                "SHUTTING_DOWN",
+                "the server is shutting down; try again, with the last cursor if you have one",
+                Duration::from_secs(1),
+            ),
             StreamError::Store(error) => error.into(),
             StreamError::Shelf(ShelfError::Unavailable(_)) => unavailable(
                 "OUTPUTS_UNAVAILABLE",

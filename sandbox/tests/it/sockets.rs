@@ -10,23 +10,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use airlock_mounts::ScratchDir;
 use airlock_sandbox::{
     Cause, LaunchSpec, MAX_SOCKETS, Network, PathRules, Profile, RuleScope, Shape, Started,
 };
 
-use tempfile::TempDir;
-
 use crate::support::{Host, OrdinaryRunner, PROBE, control, finish};
 
 /// Creates a host directory for sockets of services. It is not below `/tmp`, which is the session's inside.
-fn services() -> TempDir {
-    let directory = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
+fn services() -> ScratchDir {
+    let directory = ScratchDir::with_prefix_in("airlock-services-", Path::new("/run"));
     fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
     directory
 }
 
 /// Starts a listener in `directory`.
-fn serve(directory: &TempDir, name: &str, mode: u32) -> PathBuf {
+fn serve(directory: &ScratchDir, name: &str, mode: u32) -> PathBuf {
     let path = directory.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
     fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();

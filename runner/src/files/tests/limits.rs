@@ -22,7 +22,7 @@ async fn the_bytes_of_one_transfer_are_limited_both_ways() {
 #[tokio::test]
 async fn what_an_archive_holds_is_limited_both_ways() {
     let fixture = Fixture::with(|config| (config.entries, config.unpacked_bytes) = (3, 100), None);
-    let source = tempfile::tempdir().unwrap();
+    let source = airlock_mounts::ScratchDir::new();
     for name in ["a", "b", "c", "d"] {
         fs::write(source.path().join(name), "").unwrap();
     }

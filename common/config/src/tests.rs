@@ -247,7 +247,7 @@ fn files_that_cannot_be_one_are_told_apart() {
     fs::write(at("empty"), " \n").unwrap();
     for (name, expected) in [
         ("latin1", ":2:6: this byte is not UTF-8; save"),
-        ("long", ": it is longer than 1048576 bytes; name"),
+        ("long", ": it is longer than 1048576 bytes; check the path"),
         ("nowhere", ": there is no such file; correct the path"),
         (".", ": it is a directory, not a file; correct the path"),
     ] {

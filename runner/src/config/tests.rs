@@ -144,7 +144,7 @@ fn every_rule_between_fields_is_kept() {
         ("floor.rootfs = [\"srv\"]\n", "`floor.rootfs[0]`: it is not an absolute path; "),
         ("floor.unix_sockets = [\"x\"]\n", "`floor.unix_sockets[0]`: it is not a path where"),
         ("floor.unix_sockets = [\"/tmp/x\"]\n", "`floor.unix_sockets[0]`: it is not a path where"),
-        ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, holds 0"),
+        ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, contains 0"),
         ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),
         ("limits.jobs_kept = 2\n", "`limits.jobs_kept`: it is less than `slots`; "),
         ("limits.heartbeat_max = \"1ms\"\n", "`limits.heartbeat_max`: it is less than"),
@@ -171,7 +171,7 @@ fn every_rule_between_fields_is_kept() {
 #[test]
 fn a_server_needs_an_identity_or_the_loopback_by_name() {
     let open = MINIMAL.replace("127.0.0.1", "10.0.0.1");
-    assert!(problem(&open).starts_with("r.toml:5:1: `server[0].endpoint`: it is not http:// to"));
+    assert!(problem(&open).starts_with("r.toml:5:1: `server[0].endpoint`: it is not http:// with"));
     let plain = MINIMAL.replace("insecure_loopback = true", "");
     assert_eq!(parse(&plain).unwrap_err().problems.len(), 5);
     let name = "server_name = \"s\"\nca = \"/c\"\ncert = \"/c\"\nkey = \"/k\"\n";

@@ -134,7 +134,7 @@ fn wrong_usage_is_exit_code_2_with_what_to_do() {
         (&["--config", "x", "run", "--config", "y"], "cannot be used with"),
         (
             &["check-config", "--config", "/no/such.toml"],
-            "/no/such.toml: there is no such file; name the file",
+            "/no/such.toml: there is no such file; correct the path",
         ),
         (
             &["doctor", "--config", &misspelt],

@@ -219,7 +219,7 @@ fn missing_files_are_named() {
     );
     assert!(error.contains("server.toml:8:1: `listen.tls.key`"), "{error}");
     let missing = Config::load(&folder.path().join("none.toml")).unwrap_err().to_string();
-    assert!(missing.contains("none.toml: there is no such file; name"), "{missing}");
+    assert!(missing.contains("none.toml: there is no such file; correct the path"), "{missing}");
 }
 
 const EXAMPLE: &str = include_str!("../../../deploy/server.toml");

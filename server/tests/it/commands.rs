@@ -68,9 +68,9 @@ fn wrong_usage_is_exit_code_2_with_what_to_do() {
         (&["--config", "x", "serve", "--config", "y"], "cannot be used with"),
         (
             &["check-config", "--config", "/no/such.toml"],
-            "/no/such.toml: there is no such file; name the file",
+            "/no/such.toml: there is no such file; correct the path",
         ),
-        (&["check-config", "--config", &here], ": it is a directory, not a file; name the file"),
+        (&["check-config", "--config", &here], ": it is a directory, not a file; correct the path"),
         (
             &["check-config", "--config", &empty],
             "empty.toml:1:1: the file is empty; it must contain `listen`, `store`, `outputs`",

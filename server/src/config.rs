@@ -11,6 +11,7 @@ mod limits;
 mod sections;
 
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, SocketAddr},
     path::Path,
     sync::LazyLock,
@@ -137,6 +138,13 @@ impl Config {
         {
             *advertise = format!("https://{}", SocketAddr::new(address, port));
         }
+    }
+
+    /// Returns every limit by name. Limits of `[link]` have the prefix `link.` and those of `[peers]` the
+    /// prefix `peers.`. Sizes are in bytes, times in milliseconds.
+    #[must_use]
+    pub fn named_limits(&self) -> BTreeMap<String, u64> {
+        limits::named(&self.limits, &self.link, self.peers.as_ref())
     }
 
     /// Checks the fields of a configuration from a program against each other, and the files that it names.

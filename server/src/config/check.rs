@@ -10,10 +10,10 @@ use tracing_subscriber::EnvFilter;
 
 use findings::{Findings, is_name};
 
-use super::{ClientCertificates, Config, Identity, Problem, RoleName, sections};
+use super::{ClientCertificates, Config, Identity, Problem, RoleName};
 
 /// The maximum of a time between keys.
-const DAY: Duration = Duration::from_millis(sections::DAY);
+const DAY: Duration = Duration::from_millis(super::engines::DAY);
 /// The maximum length of a server's name, which is also that of a runner's name.
 const SERVER_ID_BYTES: usize = 63;
 

@@ -4,6 +4,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use airlock_config::Time;
 use airlock_output::storage::{S3Credentials, S3Options};
 use airlock_store::postgres::{PostgresOptions, PostgresTls, TlsMode};
 use schemars::JsonSchema;
@@ -11,6 +12,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::sections::Interval;
+use crate::outputs::{S3Credentials, S3Options};
+
+/// The maximum of most times in the configuration, in milliseconds.
+pub(super) const DAY: u64 = 24 * 3600 * 1000;
+/// The period of a repeated action, or a timeout.
+pub(super) type Interval = Time<100, DAY>;
 
 /// A larger number is likely a mistake, or too many connections for the database.
 const CONNECTIONS_MAX: u32 = 1000;

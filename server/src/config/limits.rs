@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Config,
-    sections::{DAY, Interval},
+    engines::{DAY, Interval},
+    sections::Peers,
 };
 
 /// The minimum of `message_bytes`: a request with the largest command and environment must fit.
@@ -285,72 +285,69 @@ macro_rules! named {
     }};
 }
 
-impl Config {
-    /// Returns every limit by name. Limits of `[link]` have the prefix `link.` and those of `[peers]` the
-    /// prefix `peers.`. Sizes are in bytes, times in milliseconds.
-    #[must_use]
-    pub fn named_limits(&self) -> BTreeMap<String, u64> {
-        let limits = named!(Limits = self.limits.clone(), "":
-            message_bytes,
-            connections,
-            connections_per_peer,
-            connection_idle,
-            call_timeout,
-            waits,
-            waits_per_tenant,
-            lists,
-            lists_per_tenant,
-            checks,
-            checks_per_tenant,
-            streams_per_connection,
-            handshake_timeout,
-            authentication_failures_per_minute,
-            executions_per_tenant,
-            sessions_per_tenant,
-            executions_per_session,
-            queue_per_tenant,
-            starts_per_second,
-            denials_per_second,
-            output_bytes_per_day,
-            queue,
-            runners,
-            queue_wait,
-            approval_valid,
-            open_wait,
-            close_wait,
-            readers_per_execution,
-            readers,
-            readers_per_tenant,
-            watches,
-            watches_per_tenant,
-            rules_per_session,
-            rules_per_tenant,
-            ring_bytes,
-            exchanges_per_tenant,
-            exchanges,
-            exchange_open_wait,
-            exchange_answer_wait,
-            transfer_idle,
-            shutdown_grace,
-        );
-        let link = named!(Link = self.link.clone(), "link.":
-            heartbeat_interval,
-            heartbeat_timeout,
-            link_grace,
-            ending_grace,
-            lost_after,
-            start_window,
-            lease,
-        );
-        let peers = self.peers.as_ref().map(|peers| {
-            [
-                ("peers.answer_wait".to_owned(), peers.answer_wait.amount()),
-                ("peers.ready_wait".to_owned(), peers.ready_wait.amount()),
-                ("peers.relays".to_owned(), peers.relays.amount()),
-            ]
-        });
-        limits.into_iter().chain(link).chain(peers.into_iter().flatten()).collect()
-    }
+/// Returns every limit by name. Limits of `[link]` have the prefix `link.` and those of `[peers]` the
+/// prefix `peers.`. Sizes are in bytes, times in milliseconds.
+pub(super) fn named(limits: &Limits, link: &Link, peers: Option<&Peers>) -> BTreeMap<String, u64> {
+    let limits = named!(Limits = limits.clone(), "":
+        message_bytes,
+        connections,
+        connections_per_peer,
+        connection_idle,
+        call_timeout,
+        waits,
+        waits_per_tenant,
+        lists,
+        lists_per_tenant,
+        checks,
+        checks_per_tenant,
+        streams_per_connection,
+        handshake_timeout,
+        authentication_failures_per_minute,
+        executions_per_tenant,
+        sessions_per_tenant,
+        executions_per_session,
+        queue_per_tenant,
+        starts_per_second,
+        denials_per_second,
+        output_bytes_per_day,
+        queue,
+        runners,
+        queue_wait,
+        approval_valid,
+        open_wait,
+        close_wait,
+        readers_per_execution,
+        readers,
+        readers_per_tenant,
+        watches,
+        watches_per_tenant,
+        rules_per_session,
+        rules_per_tenant,
+        ring_bytes,
+        exchanges_per_tenant,
+        exchanges,
+        exchange_open_wait,
+        exchange_answer_wait,
+        transfer_idle,
+        shutdown_grace,
+    );
+    let link = named!(Link = link.clone(), "link.":
+        heartbeat_interval,
+        heartbeat_timeout,
+        link_grace,
+        ending_grace,
+        lost_after,
+        start_window,
+        lease,
+    );
+    let peers = peers.map(|peers| {
+        [
+            ("peers.answer_wait".to_owned(), peers.answer_wait.amount()),
+            ("peers.ready_wait".to_owned(), peers.ready_wait.amount()),
+            ("peers.relays".to_owned(), peers.relays.amount()),
+        ]
+    });
+    limits.into_iter().chain(link).chain(peers.into_iter().flatten()).collect()
 }
 
 #[cfg(test)]
@@ -358,7 +355,7 @@ mod tests {
     use std::{collections::BTreeSet, path::Path};
 
     use super::*;
-    use crate::config::schema;
+    use crate::config::{Config, schema};
 
     fn keys(table: &str, prefix: &str) -> BTreeSet<String> {
         let keys = schema().json()["properties"][table]["properties"].as_object().unwrap();

@@ -12,15 +12,11 @@ use airlock_store::Durability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::engines::{Postgres, S3};
+use super::engines::{Interval, Postgres, S3};
 
-/// The maximum of most times in the configuration, in milliseconds.
-pub(super) const DAY: u64 = 24 * 3600 * 1000;
 /// The minimum retention in milliseconds. With a shorter one, outputs could be removed before they are read.
 const RETENTION_MIN: u64 = 60_000;
 
-/// The period of a repeated action, or a timeout.
-pub(super) type Interval = Time<100, DAY>;
 /// The time for which outputs are kept.
 type Retention = Time<RETENTION_MIN, YEAR>;
 /// A time of at least a second.

@@ -8,7 +8,7 @@ use airlock_store::record::RuleScope;
 use schemars::JsonSchema;
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::policy::PolicyKeys;
+use super::policy::{Directory, PolicyKeys};
 use crate::profiles::resolve::ResolvedProfile;
 
 /// The whole file. The policy crate parses its own part.
@@ -214,12 +214,6 @@ pub(super) struct Time(#[serde(with = "NonZero")] pub(super) Duration);
 
 type NonZero = airlock_config::Time<1, { airlock_config::YEAR }>;
 
-text_form!(
-    pub(super),
-    Directory,
-    r"^(?!([\s\S]*/)?\.\.(/|$))/",
-    "an absolute path without `..`, such as \"/usr/share/doc\""
-);
 text_form!(
     Glob,
     r"^(?!([\s\S]*/)?\.\.(/|$))[^\x00]+$",

@@ -3,9 +3,15 @@
 
 #![expect(dead_code, reason = "the policy crate has types of its own; these are only a schema")]
 
+use airlock_config::text_form;
 use schemars::JsonSchema;
 
-use super::keys::Directory;
+text_form!(
+    pub(super),
+    Directory,
+    r"^(?!([\s\S]*/)?\.\.(/|$))/",
+    "an absolute path without `..`, such as \"/usr/share/doc\""
+);
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]

@@ -11,9 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::sections::Interval;
-use crate::outputs::{S3Credentials, S3Options};
-
 /// The maximum of most times in the configuration, in milliseconds.
 pub(super) const DAY: u64 = 24 * 3600 * 1000;
 /// The period of a repeated action, or a timeout.

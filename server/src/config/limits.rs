@@ -354,7 +354,6 @@ pub(super) fn named(limits: &Limits, link: &Link, peers: Option<&Peers>) -> BTre
 mod tests {
     use std::{collections::BTreeSet, path::Path};
 
-    use super::*;
     use crate::config::{Config, schema};
 
     fn keys(table: &str, prefix: &str) -> BTreeSet<String> {

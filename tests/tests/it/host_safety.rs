@@ -75,6 +75,14 @@ fn is_test(path: &str) -> bool {
         || path.ends_with("_tests.rs")
 }
 
+/// Splits a text where its tests begin.
+fn split_at_tests<'a>(path: &str, text: &'a str) -> (&'a str, &'a str) {
+    if is_test(path) {
+        return ("", text);
+    }
+    text.split_at(text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len()))
+}
+
 #[test]
 fn only_the_helper_and_the_sandbox_call_what_mounts() {
     let found = in_rust(&[HELPER, SAMPLES, NEVER_RUNS], |_, text| find::calls(text));
@@ -83,7 +91,10 @@ fn only_the_helper_and_the_sandbox_call_what_mounts() {
 
 #[test]
 fn programs_that_mount_start_where_nobody_sees_it() {
-    let found = in_rust(&[HELPER, SAMPLES, NEVER_RUNS], |path, text| find::programs(text, is_test(path)));
+    let found = in_rust(&[HELPER, SAMPLES, NEVER_RUNS], |path, text| {
+        let (code, tests) = split_at_tests(path, text);
+        [find::programs(code, false), find::programs(tests, true)].concat()
+    });
     let remedy = "start it by `airlock_mounts::private_command` or `inside_command`";
     assert_allowed("programs", &found, remedy);
 }
@@ -103,8 +114,7 @@ fn directories_for_mounts_are_scratch_directories() {
 
 #[test]
 fn sessions_with_file_systems_of_their_own_are_made_in_mounts_of_the_tests_own() {
-    let found =
-        in_rust(&[HELPER, SAMPLES], |path, text| if is_test(path) { find::disks(text) } else { Vec::new() });
+    let found = in_rust(&[HELPER, SAMPLES], |path, text| find::disks(split_at_tests(path, text).1));
     assert_allowed("disks", &found, "the product mounts here; enter `airlock_mounts::PrivateMounts` first");
 }
 

@@ -254,7 +254,7 @@ pub(super) fn read_profile(name: &OsStr) -> Result<(Profile, Vec<Case>), Failure
     Ok((profile, cases))
 }
 
-/// Like [`read`], but fails if one of the profile's own test cases fails.
+/// Like [`read_profile`], but fails if one of the profile's own test cases fails.
 pub(super) fn tested_profile(name: &OsStr) -> Result<Profile, Failure> {
     let (profile, cases) = read_profile(name)?;
     let shown = Path::new(name).display().to_string();

@@ -49,7 +49,7 @@ const LINES: usize = 64;
 /// The number of columns that the cursor can move past the end of a line.
 const COLUMNS: usize = 512;
 
-/// The screen state of a [`Cleaner`](Cleaner).
+/// The screen state of a [`Cleaner`].
 #[derive(Default)]
 struct Screen {
     /// The final text: lines that the cursor can no longer reach.

@@ -1,4 +1,4 @@
-//! What is generated from a schema: the reference page, and the parts of the chart's schema.
+//! Generates the reference page and the parts of the chart's schema from a schema.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! The closed command tree, and what is known about its values. Types of the grammar are not used outside the parser.
+//! The types of a parsed text: its commands, and the values that the parser knows. Code outside the parser uses these
+//! types, and no types of the grammar.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! What is generated from the types of the configurations: the reference page, and the chart's schema. A test fails if
-//! they differ. `UPDATE_EXPECT=1` writes them.
+//! Compares the reference page and the chart's schema with the types of the configurations. `UPDATE_EXPECT=1` writes
+//! both files.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -140,7 +140,9 @@ impl Runners {
     fn state_of(&self, record: &RunnerRecord) -> RunnerState {
         match self.links.get(&record.id) {
             Some(link) if link.is_draining() => RunnerState::Draining,
-            Some(_) => RunnerState::Connected,
+            Some(link) if link.is_reconciled() => RunnerState::Connected,
+            // The runner still reports its executions, and gets no work until it has.
+            Some(_) => RunnerState::Unreachable,
             None if !self.fleet.linked(&record.id).is_empty() => match record.draining {
                 true => RunnerState::Draining,
                 false => RunnerState::Connected,

@@ -103,6 +103,17 @@ async fn the_streams_reach_runners_through_their_links() {
 }
 
 #[tokio::test]
+async fn runners_are_listed_as_connected_only_when_they_accept_work() {
+    let world = World::new().await;
+    let page = PageQuery { size: 10, token: None };
+    let mut runner = Runner::connect(&world, hello("r", Epoch::new())).await.unwrap();
+    let state = async || world.services.runners.list(&[], &page).await.unwrap().items.pop().unwrap().state;
+    assert_eq!(state().await, RunnerState::Unreachable);
+    runner.reconciled().await;
+    assert_eq!(state().await, RunnerState::Connected);
+}
+
+#[tokio::test]
 async fn runners_are_listed_with_how_they_are() {
     let world = World::new().await;
     let page = PageQuery { size: 10, token: None };

@@ -37,6 +37,8 @@ pub(crate) struct RawViews<'t> {
 #[derive(Debug)]
 struct View<'t> {
     words: Vec<(&'t [u8], usize)>,
+    /// Each word once.
+    distinct: Vec<&'t [u8]>,
     /// The words that are paths, by the part after the last slash.
     base_names: Vec<(&'t [u8], usize)>,
 }
@@ -60,21 +62,17 @@ impl<'t> RawViews<'t> {
         (workspace, home): (&str, &str),
         budget: &StepBudget,
     ) -> bool {
-        self.views.iter().any(|view| {
-            view.words.chunk_by(|one, other| one.0 == other.0).filter_map(|same| same.first()).any(
-                |(word, _)| {
-                    let word = String::from_utf8_lossy(word);
-                    let path = match word.strip_prefix("~/") {
-                        Some(rest) => crate::analysis::join(home, rest),
-                        None => crate::analysis::join(workspace, &word),
-                    };
-                    let is_glob = word.contains(['*', '?', '[']);
-                    budget.spend(
-                        PATH_STEPS + path.len() + if is_glob { path.len() * pattern.text().len() } else { 0 },
-                    ) && (pattern.matches(&path, workspace, home)
-                        || (is_glob && pattern.may_match(&path, workspace, home)))
-                },
-            )
+        self.views.iter().flat_map(|view| &view.distinct).any(|word| {
+            let word = String::from_utf8_lossy(word);
+            let path = match word.strip_prefix("~/") {
+                Some(rest) => crate::analysis::join(home, rest),
+                None => crate::analysis::join(workspace, &word),
+            };
+            let is_glob = word.contains(['*', '?', '[']);
+            let steps = if is_glob { path.len() * pattern.text().len() } else { 0 };
+            budget.spend(PATH_STEPS + path.len() + steps)
+                && (pattern.matches(&path, workspace, home)
+                    || (is_glob && pattern.may_match(&path, workspace, home)))
         })
     }
 
@@ -100,7 +98,9 @@ impl<'t> View<'t> {
         let mut base_names: Vec<_> = paths.map(|(word, place)| (base_name(word), *place)).collect();
         words.sort_unstable();
         base_names.sort_unstable();
-        Self { words, base_names }
+        let mut distinct: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        distinct.dedup();
+        Self { words, distinct, base_names }
     }
 
     fn holds(&self, elements: &[Element], budget: &StepBudget) -> bool {

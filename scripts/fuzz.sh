@@ -66,7 +66,7 @@ write_dictionary() {
 # Writes the seeds: the test data and configurations of the project.
 write_seeds() {
     local file
-    mkdir -p "$work/seeds/"{decide,rules,profile,import}
+    mkdir -p "$work/seeds/"{decide,rules,profile,import,network}
     python3 - "$work/seeds/decide" <<'PYTHON'
 import pathlib, sys, tomllib
 
@@ -86,6 +86,9 @@ PYTHON
     done
     printf '{"permissions": {"allow": ["Bash(npm run test:*)", "Read(~/x/**)"], "deny": ["Bash(rm:*)"]}}' \
         >"$work/seeds/import/permissions"
+    printf 'github-ssh\n*.example.com:22/tcp\nssh.github.com:443' >"$work/seeds/network/names"
+    printf '[2001:db8::/32]:8080\n10.1.0.0/16:5432/tcp\n[64:ff9b::0177.0x1]:8080' >"$work/seeds/network/addresses"
+    printf 'bücher.example\nxn--bcher-kva.example:80\nBÜCHER。example:80' >"$work/seeds/network/international"
 }
 
 # Fuzzes one target on every core. Records its figures and prints the findings.
@@ -141,9 +144,10 @@ say "the controls were caught: overflow in C, panic, caught panic, slow answer, 
 write_dictionary
 write_seeds
 began=$(date +%s)
-fuzz decide $((seconds * 7 / 10 + 1))
+fuzz decide $((seconds * 13 / 20 + 1))
 fuzz rules $((seconds * 3 / 20 + 1))
 fuzz profile $((seconds / 10 + 1))
 fuzz import $((seconds / 20 + 1))
+fuzz network $((seconds / 20 + 1))
 say "fuzz: $total executions in $(($(date +%s) - began)) s$line; findings: $findings"
 [ "$findings" -eq 0 ]

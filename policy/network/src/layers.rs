@@ -1,0 +1,115 @@
+//! The layers of rules, and the decision about a target.
+
+use crate::{
+    presets,
+    refusal::{self, LayerName, Refusal, join},
+    rules::Rules,
+    target::Target,
+};
+
+/// The rules of one origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The origin.
+    pub name: LayerName,
+    /// The rules.
+    pub rules: Rules,
+}
+
+/// Every layer that applies to an execution. Without a layer, everything is refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layers(Vec<Layer>);
+
+/// The decision about a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every layer allows the target, and no layer denies it.
+    Allowed {
+        /// The rule that allows the target: `any`, the entry, or `PRESET: ENTRY`. It ends in `/tcp` exactly if every layer
+        /// allows a raw tunnel.
+        rule: String,
+    },
+    /// A layer denies the target, or does not allow it.
+    Refused(Refusal),
+}
+
+impl Layers {
+    /// Combines the layers. A refusal names the first layer that refuses.
+    #[must_use]
+    pub const fn new(layers: Vec<Layer>) -> Self {
+        Self(layers)
+    }
+
+    /// Decides about a target. Every layer must allow it. An entry that denies it in any layer wins.
+    ///
+    /// This does not decide about the address that a name resolves to: see [`crate::AddressGuard::check`].
+    #[must_use]
+    pub fn decide(&self, target: &Target) -> Verdict {
+        self.judge(target, false)
+    }
+
+    /// Decides about a tunnel to a target that carries neither TLS nor HTTP. Every layer must allow it by an entry that
+    /// ends in `/tcp`.
+    #[must_use]
+    pub fn decide_raw(&self, target: &Target) -> Verdict {
+        self.judge(target, true)
+    }
+
+    fn judge(&self, target: &Target, raw: bool) -> Verdict {
+        if let Some(refusal) = self.denied(target, target) {
+            return Verdict::Refused(refusal);
+        }
+        let allowed = |rules: &Rules| rules.allows(target).is_some_and(|allowed| allowed.raw || !raw);
+        let silent = self.without(allowed);
+        let mut rules = self.0.iter().filter_map(|layer| layer.rules.allows(target));
+        // The rule that allows the least decides about a raw tunnel.
+        let rule = rules.clone().find(|allowed| !allowed.raw).or_else(|| rules.next());
+        match rule {
+            Some(allowed) if silent.is_empty() => Verdict::Allowed { rule: allowed.rule.to_owned() },
+            _ => Verdict::Refused(not_allowed(target, raw, &silent)),
+        }
+    }
+
+    /// Returns the layers whose rules do not satisfy a condition. Without layers, this is the profile.
+    pub(crate) fn without(&self, condition: impl Fn(&Rules) -> bool) -> Vec<LayerName> {
+        match self.0.is_empty() {
+            true => vec![LayerName::Profile],
+            false => {
+                let others = self.0.iter().filter(|layer| !condition(&layer.rules));
+                others.map(|layer| layer.name).collect()
+            }
+        }
+    }
+
+    /// Returns the refusal of `target` if an entry denies `judged`: the target, or its host replaced by an address.
+    pub(crate) fn denied(&self, judged: &Target, target: &Target) -> Option<Refusal> {
+        let denials: Vec<(LayerName, &str)> = self
+            .0
+            .iter()
+            .filter_map(|layer| layer.rules.denies(judged).map(|rule| (layer.name, rule)))
+            .collect();
+        let (layer, rule) = *denials.first()?;
+        Some(Refusal {
+            target: target.to_string(),
+            address: None,
+            rule: Some(rule.to_owned()),
+            layer,
+            remedy: refusal::remove(&denials),
+        })
+    }
+}
+
+fn not_allowed(target: &Target, raw: bool, silent: &[LayerName]) -> Refusal {
+    let preset = presets::suggested(target, raw).map(|preset| preset.name().to_owned());
+    let entry = if raw { target.raw_entry() } else { target.entry() };
+    Refusal {
+        target: target.to_string(),
+        address: None,
+        rule: None,
+        layer: silent.first().copied().unwrap_or(LayerName::Profile),
+        remedy: refusal::add(&join(preset.into_iter().chain([entry]), "or"), silent),
+    }
+}
+
+#[cfg(test)]
+mod tests;

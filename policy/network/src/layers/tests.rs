@@ -1,0 +1,213 @@
+//! Tests of the decision about a target.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn rules(any: bool, allow: &[&str], deny: &[&str]) -> Rules {
+    let list = |entries: &[&str]| entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>();
+    Rules::parse(any, &list(allow), &list(deny)).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn layers(layers: &[(LayerName, &[&str], &[&str])]) -> Layers {
+    Layers::new(
+        layers
+            .iter()
+            .map(|(name, allow, deny)| Layer { name: *name, rules: rules(false, allow, deny) })
+            .collect(),
+    )
+}
+
+fn target(text: &str) -> Target {
+    Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn refusal(verdict: Verdict) -> Refusal {
+    match verdict {
+        Verdict::Refused(refusal) => refusal,
+        Verdict::Allowed { rule } => panic!("allowed by {rule}"),
+    }
+}
+
+fn allowed_by(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Allowed { rule } => rule,
+        Verdict::Refused(refusal) => panic!("{refusal}"),
+    }
+}
+
+use LayerName::{Floor, Profile, Request, Session};
+
+#[test]
+fn without_layers_or_entries_everything_is_refused() {
+    for layers in [Layers::default(), layers(&[(Profile, &[], &[])])] {
+        for text in ["example.com:443", "1.1.1.1:80", "localhost:80"] {
+            let refusal = refusal(layers.decide(&target(text)));
+            assert_eq!((refusal.rule, refusal.layer), (None, Profile), "{text}");
+        }
+    }
+}
+
+#[test]
+fn every_layer_must_allow() {
+    let wide = (Profile, &["example.com", "*.example.org", "pypi"][..], &[][..]);
+    let narrow = (Session, &["example.com", "a.example.org"][..], &[][..]);
+    let both = layers(&[wide, narrow]);
+    for text in ["example.com:443", "a.example.org:443"] {
+        assert!(matches!(both.decide(&target(text)), Verdict::Allowed { .. }), "{text}");
+    }
+    for text in ["b.example.org:443", "pypi.org:443"] {
+        assert!(
+            matches!(layers(&[wide]).decide(&target(text)), Verdict::Allowed { .. }),
+            "the control: {text}"
+        );
+        let refusal = refusal(both.decide(&target(text)));
+        assert_eq!((refusal.rule, refusal.layer), (None, Session), "{text}");
+    }
+}
+
+#[test]
+fn a_denial_in_any_layer_wins() {
+    for denying in [Profile, Session, Request, Floor] {
+        let stack = |deny: &'static [&'static str]| {
+            let layer = |name| (name, &["*.example.com"][..], if name == denying { deny } else { &[] });
+            layers(&[Profile, Session, Request, Floor].map(layer))
+        };
+        let www = target("www.example.com:443");
+        assert!(matches!(stack(&[]).decide(&www), Verdict::Allowed { .. }), "the control");
+        for deny in [&["www.example.com"][..], &["*.example.com:443"]] {
+            let refusal = refusal(stack(deny).decide(&www));
+            assert_eq!((refusal.rule.as_deref(), refusal.layer), (deny.first().copied(), denying));
+        }
+    }
+}
+
+#[test]
+fn a_refusal_names_the_target_the_rule_and_the_remedy() {
+    let cases: &[(Layers, &str, &str)] = &[
+        (
+            Layers::default(),
+            "Example.COM.:443",
+            "`example.com:443` is not allowed by the profile; add \"example.com\" to `network.allow` of the profile",
+        ),
+        (
+            layers(&[(Profile, &["example.com"], &[]), (Floor, &[], &[])]),
+            "example.com:443",
+            "`example.com:443` is not allowed by the floor; add \"example.com\" to `floor.network.allow` in the runner's configuration",
+        ),
+        (
+            layers(&[(Profile, &[], &[]), (Session, &[], &[]), (Request, &[], &[]), (Floor, &[], &[])]),
+            "pypi.org:443",
+            "`pypi.org:443` is not allowed by the profile; add \"pypi\" or \"pypi.org\" to `network.allow` of the profile and to the \
+             session's own network list and to the request's own network list and to `floor.network.allow` in the runner's configuration",
+        ),
+        (
+            layers(&[(Profile, &["github"], &[])]),
+            "github.com:22",
+            "`github.com:22` is not allowed by the profile; add \"github-ssh\" or \"github.com:22/tcp\" to `network.allow` of the profile",
+        ),
+        (
+            layers(&[(Profile, &["pypi"], &["*.org"]), (Request, &["pypi"], &["pypi"])]),
+            "pypi.org:443",
+            "`pypi.org:443` is denied by `*.org` of the profile; remove \"*.org\" from `network.deny` of the profile and \"pypi\" from \
+             the request's own list of denied hosts",
+        ),
+        (
+            layers(&[(Floor, &[], &["10.0.0.0/8"])]),
+            "10.1.1.1:80",
+            "`10.1.1.1:80` is denied by `10.0.0.0/8` of the floor; remove \"10.0.0.0/8\" from `floor.network.deny` in the runner's configuration",
+        ),
+    ];
+    for (layers, text, message) in cases {
+        assert_eq!(refusal(layers.decide(&target(text))).to_string(), *message);
+    }
+}
+
+#[test]
+fn a_raw_tunnel_needs_it_in_every_layer() {
+    let ssh = target("git.example.com:22");
+    let raw = (Profile, &["git.example.com:22/tcp"][..], &[][..]);
+    let plain = (Floor, &["*.example.com:22"][..], &[][..]);
+    let raw_floor = (Floor, &["*.example.com:22/tcp"][..], &[][..]);
+    let mixed = layers(&[raw, plain]);
+    assert_eq!(allowed_by(mixed.decide(&ssh)), "*.example.com:22", "the rule that allows the least");
+    let refused = refusal(mixed.decide_raw(&ssh));
+    assert_eq!(refused.layer, Floor);
+    assert!(
+        refused.remedy.starts_with("add \"git.example.com:22/tcp\" to `floor.network.allow`"),
+        "{refused}"
+    );
+    for both in [layers(&[raw, raw_floor]), layers(&[raw])] {
+        assert_eq!(allowed_by(both.decide(&ssh)), "git.example.com:22/tcp");
+        assert_eq!(allowed_by(both.decide_raw(&ssh)), "git.example.com:22/tcp");
+    }
+    let any = Layers::new(vec![Layer { name: Profile, rules: rules(true, &[], &[]) }]);
+    assert_eq!(allowed_by(any.decide(&target("example.com:443"))), "any");
+    refusal(any.decide_raw(&target("example.com:443")));
+}
+
+/// Returns the quoted entries of a remedy.
+fn entries(remedy: &str) -> Vec<String> {
+    remedy.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_remedy_lets_the_target_through() {
+    for text in [
+        "example.com:443",
+        "example.com:80",
+        "example.com:8080",
+        "example.com:22",
+        "localhost:80",
+        "pypi:443",
+        "any:443",
+        "pypi.org:443",
+        "github.com:22",
+        "deb.debian.org:80",
+        "10.0.0.5:443",
+        "10.0.0.5:5432",
+        "[2001:db8::1]:443",
+        "[::1]:22",
+        "xn--bcher-kva.example:443",
+        "my_service:9000",
+        "metadata.google.internal:80",
+        "169.254.169.254:80",
+    ] {
+        for raw in [false, true] {
+            let decide = |layers: &Layers| layers.judge(&target(text), raw);
+            let remedy = refusal(decide(&Layers::default())).remedy;
+            let choices = entries(&remedy);
+            assert!(!choices.is_empty(), "{remedy}");
+            for choice in &choices {
+                let layers = layers(&[(Profile, &[choice], &[])]);
+                assert!(matches!(decide(&layers), Verdict::Allowed { .. }), "{text}: {choice}");
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Another layer, and a denial, never allow more.
+    #[test]
+    fn layers_only_narrow(
+        pools in proptest::collection::vec((proptest::bool::ANY, proptest::collection::vec(0..8_usize, 0..4), proptest::collection::vec(0..8_usize, 0..2)), 1..4),
+        chosen in 0..8_usize,
+    ) {
+        const POOL: [&str; 8] = ["example.com", "*.example.com", "www.example.com:443", "pypi", "10.0.0.0/8", "10.0.0.5:5432/tcp", "github-ssh", "pypi.org:443/tcp"];
+        const TARGETS: [&str; 8] = ["example.com:443", "www.example.com:443", "pypi.org:443", "10.0.0.5:80", "10.0.0.5:5432", "github.com:22", "other.org:443", "example.com:22"];
+        let pick = |numbers: &[usize]| numbers.iter().map(|number| POOL[*number]).collect::<Vec<_>>();
+        let all: Vec<Layer> = pools.iter().map(|(any, allow, deny)| Layer { name: Profile, rules: rules(*any, &pick(allow), &pick(deny)) }).collect();
+        let target = target(TARGETS[chosen]);
+        let allows = |layers: &[Layer]| matches!(Layers::new(layers.to_vec()).decide(&target), Verdict::Allowed { .. });
+        let each = all.iter().all(|layer| allows(std::slice::from_ref(layer)));
+        prop_assert_eq!(allows(&all), each, "a connection needs every layer alone");
+        for (any, allow, _) in &pools {
+            let without_denials = Layer { name: Profile, rules: rules(*any, &pick(allow), &[]) };
+            prop_assert!(allows(&[without_denials]) || !each);
+        }
+        let layers = Layers::new(all);
+        let raw = matches!(layers.decide_raw(&target), Verdict::Allowed { .. });
+        let tcp = matches!(layers.decide(&target), Verdict::Allowed { rule } if rule.ends_with("/tcp"));
+        prop_assert_eq!(raw, tcp, "the rule shows whether a raw tunnel is allowed");
+    }
+}

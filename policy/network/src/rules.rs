@@ -1,0 +1,155 @@
+//! The rules of one layer: a list of what it allows, a list of what it denies, and whether it allows every public host.
+//!
+//! [`entry`] parses one entry. This module reads the lists, and replaces presets by their entries.
+
+pub(crate) mod entry;
+mod error;
+
+use std::net::IpAddr;
+
+pub use error::{List, RuleError};
+
+use crate::{
+    address::AddressKind,
+    host::Host,
+    names,
+    presets::{self, ANY},
+    target::{Target, WEB_PORTS},
+};
+use entry::Entry;
+use error::Problem;
+
+/// The most entries of a list.
+pub const MOST_ENTRIES: usize = 1_000;
+/// The most characters of an entry.
+pub const MOST_CHARACTERS: usize = 300;
+
+/// The rules of one layer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    any: bool,
+    allow: Vec<Entry>,
+    deny: Vec<Entry>,
+}
+
+/// The rule that allows a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowed<'a> {
+    pub(crate) rule: &'a str,
+    /// Whether the connection may carry any protocol.
+    pub(crate) raw: bool,
+}
+
+impl Rules {
+    /// Parses the lists of a layer. `any` allows every public host on the ports 80 and 443.
+    ///
+    /// # Errors
+    ///
+    /// Returns every entry that is not a rule.
+    pub fn parse(any: bool, allow: &[String], deny: &[String]) -> Result<Self, Vec<RuleError>> {
+        let mut errors = Vec::new();
+        let allow = parse_list(List::Allow, allow, &mut errors);
+        let deny = parse_list(List::Deny, deny, &mut errors);
+        if errors.is_empty() { Ok(Self { any, allow, deny }) } else { Err(errors) }
+    }
+
+    /// Returns the entry that denies a target. An entry without a port denies every port.
+    pub(crate) fn denies(&self, target: &Target) -> Option<&str> {
+        self.deny.iter().find(|entry| entry.denies(target)).map(Entry::text)
+    }
+
+    /// Returns the rule that allows a target, preferably one for a raw tunnel.
+    pub(crate) fn allows(&self, target: &Target) -> Option<Allowed<'_>> {
+        let entries = || self.allow.iter().filter(|entry| entry.allows(target));
+        let found = entries().find(|entry| entry.is_raw()).or_else(|| entries().next());
+        match found {
+            Some(entry) => Some(Allowed { rule: entry.text(), raw: entry.is_raw() }),
+            None if self.any && is_public(target) => Some(Allowed { rule: ANY, raw: false }),
+            None => None,
+        }
+    }
+
+    /// Reports whether an entry lists an address that is not public.
+    pub(crate) fn lists(&self, address: IpAddr, kind: AddressKind, port: u16) -> bool {
+        self.allow.iter().any(|entry| entry.lists(address, kind, port))
+    }
+}
+
+/// Reports whether `any` includes a target. [`crate::AddressGuard`] checks the addresses of a name.
+fn is_public(target: &Target) -> bool {
+    let is_public = match &target.host {
+        Host::Name(name) => !names::is_private(name),
+        Host::Address(address) => AddressKind::of(*address) == AddressKind::Public,
+    };
+    is_public && WEB_PORTS.contains(&target.port)
+}
+
+fn parse_list(list: List, texts: &[String], errors: &mut Vec<RuleError>) -> Vec<Entry> {
+    if texts.len() > MOST_ENTRIES {
+        errors.push(RuleError::of_list(list, texts.len(), MOST_ENTRIES));
+        return Vec::new();
+    }
+    let mut entries = Vec::new();
+    let mut expanded = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        match parse_text(list, text) {
+            Ok(Parsed::Entry(entry)) => entries.push(entry),
+            Ok(Parsed::Preset(preset)) if expanded.contains(&preset.name()) => {}
+            Ok(Parsed::Preset(preset)) => {
+                expanded.push(preset.name());
+                entries.extend(preset.entries().iter().cloned());
+            }
+            Err(problem) => errors.push(RuleError::of_entry(list, index, text, &problem)),
+        }
+    }
+    entries
+}
+
+enum Parsed {
+    Entry(Entry),
+    Preset(&'static presets::Preset),
+}
+
+fn parse_text(list: List, text: &str) -> Result<Parsed, Problem> {
+    let characters = text.chars().count();
+    if characters > MOST_CHARACTERS {
+        return Err(Problem::new(
+            format!("it has {characters} characters"),
+            format!("write at most {MOST_CHARACTERS}"),
+        ));
+    }
+    if text == "*" || text == ANY {
+        return Err(everything(list, text));
+    }
+    if let Some(preset) = presets::find(text) {
+        return Ok(Parsed::Preset(preset));
+    }
+    if matches!(Host::parse(text), Ok(Host::Name(name)) if name.is_single_label() && !text.contains('.')) {
+        return Err(unknown_preset(text));
+    }
+    let entry = Entry::parse(text)?;
+    if list == List::Allow {
+        entry.check_breadth()?;
+    }
+    Ok(Parsed::Entry(entry))
+}
+
+fn everything(list: List, text: &str) -> Problem {
+    let remedy = match list {
+        List::Allow => "to allow every public host, set `any` of the network rules instead",
+        List::Deny => "to deny everything, allow nothing",
+    };
+    Problem::new(format!("`{text}` is not an entry"), remedy.to_owned())
+}
+
+fn unknown_preset(word: &str) -> Problem {
+    let remedy = match presets::nearest(word) {
+        Some(near) => format!("write `{near}`, or name a host of one label with its port, as `HOST:443`"),
+        None => "write a preset of docs/network.md, or name a host of one label with its port, as `HOST:443`"
+            .to_owned(),
+    };
+    Problem::new("no preset has this name".to_owned(), remedy)
+}
+
+#[cfg(test)]
+mod tests;

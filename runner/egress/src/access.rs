@@ -1,0 +1,93 @@
+//! The access of one execution: its credential, its rules, and the queue of its reports.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use airlock_network::Layers;
+use subtle::ConstantTimeEq;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::Connection;
+
+/// The credential of an execution: 32 random bytes, as 64 hexadecimal digits. Its `Debug` form does not contain it.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// Creates a random token.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the operating system provides no random bytes.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(hex::encode(bytes)))
+    }
+
+    /// Returns the text that a command presents as the password of a proxy.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Compares in a time that does not depend on the contents.
+    pub(crate) fn matches(&self, given: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(given).into()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// The sending end of a bounded queue of reports. A connection never waits for it: if the queue is full, the report is
+/// dropped and counted.
+#[derive(Clone, Debug)]
+pub struct Events {
+    queue: mpsc::Sender<Connection>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Events {
+    /// Reports to a queue.
+    #[must_use]
+    pub fn new(queue: mpsc::Sender<Connection>) -> Self {
+        Self { queue, dropped: Arc::default() }
+    }
+
+    /// Returns the number of reports that were dropped because the queue was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn send(&self, connection: Connection) {
+        if self.queue.try_send(connection).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The access of one execution to the network.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The credential of this execution.
+    pub token: Token,
+    /// The rules. A change applies to new requests immediately, and closes tunnels that it no longer allows.
+    pub layers: watch::Receiver<Arc<Layers>>,
+    /// Lets refused names through and reports them. Addresses that are not public stay refused.
+    pub warn: bool,
+    /// Where connections are reported.
+    pub events: Events,
+    /// Ends the access, and closes its connections.
+    pub cancel: CancellationToken,
+}

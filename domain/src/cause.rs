@@ -178,6 +178,8 @@ pub struct ExecutionResult {
     pub inline: Option<Arc<InlineOutput>>,
     /// The reason why the command ran without the shell snapshot that its profile requires. Empty otherwise.
     pub snapshot_problem: String,
+    /// The reason why the command ran without the network that its grant contains. Empty otherwise.
+    pub network_problem: String,
 }
 
 /// An action that a layer of the sandbox detected.
@@ -232,6 +234,7 @@ impl ExecutionResult {
             landlock_abi: 0,
             inline: None,
             snapshot_problem: String::new(),
+            network_problem: String::new(),
         }
     }
 }

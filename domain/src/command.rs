@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
-    Pty, SessionId,
+    NetworkRules, Pty, SessionId,
     encoding::{self, is_false},
 };
 
@@ -42,6 +42,9 @@ pub struct CommandSpec {
     /// The umask of the command: the permission bits that new files do not get.
     #[serde(default, skip_serializing_if = "Umask::is_default")]
     pub umask: Umask,
+    /// Rules that narrow the network of the profile and the session. `None`: they are not narrowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkRules>,
 }
 
 /// A mask of file modes: the bits that a new file does not get.
@@ -209,6 +212,9 @@ pub struct CreateSession {
     pub runner_labels: BTreeMap<String, String>,
     /// `None`: the default.
     pub idle_timeout: Option<Duration>,
+    /// Rules that narrow the profile's network for every command. `None`: it is not narrowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkRules>,
 }
 
 /// A request to run a command. The edge has checked sizes and formats and reported all violations. The services check

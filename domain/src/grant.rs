@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoundFile, CommandSpec, Pty, SessionId, TerminalSize,
+    BoundFile, CommandSpec, NetworkRules, Pty, SessionId, TerminalSize,
     encoding::{self, EncodingError},
     limits::{BOUND_FILES, DECIDED_PATHS, OBEYED_NAMES, TERMINAL_CELLS},
 };
@@ -55,6 +55,10 @@ pub struct Grant {
     pub snapshot_digest: Vec<u8>,
     /// The facts that the decision found in the command.
     pub decided: Decided,
+    /// The network rules of the profile, the session and the request, in this order. Session and request can be absent.
+    /// A connection is allowed only if every layer allows it. Empty: no network beyond the session's loopback.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress: Vec<NetworkRules>,
 }
 
 impl Grant {
@@ -72,6 +76,7 @@ impl Grant {
     pub fn decode(encoded: &[u8]) -> Result<Self, EncodingError> {
         let grant: Self = encoding::decode(encoded)?;
         grant.decided.check()?;
+        grant.check_network()?;
         if let Some(Pty { size: TerminalSize { rows, cols }, .. }) = &grant.command.pty
             && [rows, cols].iter().any(|side| !(1..=TERMINAL_CELLS).contains(*side))
         {
@@ -184,7 +189,7 @@ pub struct SandboxProfile {
     pub name: String,
     /// Read-only mounts in addition to the minimal root.
     pub root_binds: Vec<Bind>,
-    /// The network that the command can reach.
+    /// The network interfaces of the sandbox.
     pub network: NetworkMode,
     /// Fixed variables.
     #[serde(with = "encoding::env")]
@@ -301,7 +306,7 @@ pub struct Bind {
     pub target: String,
 }
 
-/// The network that a sandbox can reach.
+/// The network interfaces of a sandbox. [`Grant::egress`] permits connections through the runner's proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {

@@ -20,6 +20,8 @@ mod file;
 mod grant;
 mod ids;
 mod link;
+mod network;
+mod network_layers;
 mod output;
 
 pub use bound::{BoundFile, FileState};
@@ -44,6 +46,8 @@ pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
     SessionSnapshot, StartJob, ToRunner,
 };
+pub use network::NetworkRules;
+pub use network_layers::NetworkLayer;
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage, OutputStream, Pty, TerminalSize};
 
 #[cfg(test)]

@@ -101,6 +101,12 @@ pub const IMAGES: usize = 16;
 pub const HINTS: usize = 32;
 /// Bytes of one hint.
 pub const HINT_BYTES: usize = 4 * 1024;
+/// Entries of one list of network rules.
+pub const NETWORK_ENTRIES: usize = 256;
+/// Bytes of all entries of the network rules of one layer.
+pub const NETWORK_BYTES: usize = 16 * 1024;
+/// Layers of network rules in a grant.
+pub const NETWORK_LAYERS: usize = 3;
 /// Names of secrets in a profile.
 pub const SECRETS: usize = 64;
 /// The minimum length of a secret's value in bytes. Shorter values would also match ordinary text.

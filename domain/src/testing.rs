@@ -4,12 +4,16 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     Bind, BoundFile, CommandSpec, CreateSession, Decided, DecidedPath, FileState, Given, Grant, Mode,
-    NetworkMode, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect, ProtectAction, Pty, Requirement,
-    SandboxLimits, SandboxProfile, SessionId, Shell, Sockets, StartExecution, TerminalSize,
+    NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect, ProtectAction, Pty,
+    Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets, StartExecution, TerminalSize,
 };
 
 fn texts(one: &str) -> Vec<String> {
     vec![one.to_owned()]
+}
+
+fn network(allow: &str) -> NetworkRules {
+    NetworkRules { any: true, allow: texts(allow), deny: texts("gist.github.com") }
 }
 
 fn labels(key: &str) -> BTreeMap<String, String> {
@@ -36,6 +40,7 @@ pub(crate) fn command() -> CommandSpec {
         idle_timeout: Some(Duration::from_secs(7)),
         inline_limit: 1234,
         umask: "0137".parse().unwrap(),
+        network: Some(network("github")),
     }
 }
 
@@ -66,6 +71,7 @@ pub(crate) fn grant() -> Grant {
                 settings: texts("build.rustc-wrapper"),
             }],
         },
+        egress: vec![network("pypi"), network("github")],
     }
 }
 
@@ -139,5 +145,6 @@ pub(crate) fn create() -> CreateSession {
         labels: labels("job"),
         runner_labels: labels("zone"),
         idle_timeout: Some(Duration::from_secs(60)),
+        network: Some(network("npm")),
     }
 }

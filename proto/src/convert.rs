@@ -10,6 +10,7 @@ mod exchange;
 mod file;
 mod grant;
 mod link;
+mod network;
 mod output;
 mod terms;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    CommandSpec, Mode, Pty, SessionId, Shell, TerminalSize,
+    CommandSpec, Mode, NetworkRules, Pty, SessionId, Shell, TerminalSize,
     encoding::{decode, encode},
     testing,
 };
@@ -204,6 +204,7 @@ fn the_samples_encode_every_field() {
     check(&grant.profile.protect);
     check(&grant.profile.sockets);
     check(&grant.decided);
+    check(&grant.egress[0]);
     check(&testing::start());
     check(&testing::start().given);
     check(&testing::create());
@@ -307,7 +308,7 @@ fn pty(rows: u16, cols: u16, term: &str) -> Pty {
 fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
     let command = CommandSpec { text: b"ls".to_vec(), ..CommandSpec::default() };
     let base = StartExecution { command, ..StartExecution::default() };
-    let changed: [fn(&mut StartExecution); 26] = [
+    let changed: [fn(&mut StartExecution); 27] = [
         |r| r.command.text = b"ls ".to_vec(),
         |r| r.command.shell = Shell::Zsh,
         |r| r.given.shell = true,
@@ -330,6 +331,7 @@ fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         |r| r.command.inline_limit = 1,
         |r| r.command.umask = "077".parse().unwrap(),
         |r| r.given.umask = true,
+        |r| r.command.network = Some(NetworkRules::default()),
         |r| r.command.pty = Some(pty(24, 80, "xterm")),
         |r| r.command.pty = Some(pty(80, 24, "xterm")),
         |r| r.command.pty = Some(pty(24, 81, "xterm")),
@@ -353,7 +355,7 @@ fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
 #[test]
 fn a_session_request_is_told_apart_by_its_fields() {
     let base = CreateSession::default();
-    let changed: [fn(&mut CreateSession); 7] = [
+    let changed: [fn(&mut CreateSession); 8] = [
         |r| r.profile = Some("a".to_owned()),
         |r| r.mode = Some(Mode::Bypass),
         |r| r.shell = Some(Shell::Zsh),
@@ -361,6 +363,7 @@ fn a_session_request_is_told_apart_by_its_fields() {
         |r| r.runner_labels = [("zone".to_owned(), "a".to_owned())].into(),
         |r| drop(r.env.insert("A".to_owned(), Vec::new())),
         |r| r.idle_timeout = Some(Duration::from_secs(1)),
+        |r| r.network = Some(NetworkRules::default()),
     ];
     let mut seen = vec![base.hash()];
     for change in changed {

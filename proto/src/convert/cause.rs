@@ -157,6 +157,7 @@ impl From<ExecutionResult> for v1::Result {
             notes: Vec::new(),
             inline: result.inline.map(|inline| Arc::unwrap_or_clone(inline).into()),
             snapshot_problem: result.snapshot_problem,
+            network_problem: result.network_problem,
             ..Self::default()
         }
         .with_directory(result.directory)
@@ -189,6 +190,7 @@ impl TryFrom<v1::Result> for ExecutionResult {
             landlock_abi: wire.landlock_abi,
             inline: wire.inline.map(|inline| inline.try_into().map(Arc::new)).transpose()?,
             snapshot_problem: wire.snapshot_problem,
+            network_problem: wire.network_problem,
         })
     }
 }

@@ -77,6 +77,7 @@ fn result(cause: Cause) -> ExecutionResult {
         landlock_abi: 7,
         inline: Some(Arc::new(inline())),
         snapshot_problem: "it is larger than 1 byte".to_owned(),
+        network_problem: "the runner permits none".to_owned(),
         limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }
@@ -135,6 +136,7 @@ pub(super) fn sample() -> Grant {
             idle_timeout: Some(Duration::from_secs(7)),
             inline_limit: 1234,
             umask: "027".parse().unwrap(),
+            network: Some(network("github")),
         },
         profile: SandboxProfile {
             name: "strict".to_owned(),
@@ -180,7 +182,12 @@ pub(super) fn sample() -> Grant {
                 settings: vec!["build.rustc-wrapper".to_owned()],
             }],
         },
+        egress: vec![network("pypi"), network("github")],
     }
+}
+
+fn network(allow: &str) -> NetworkRules {
+    NetworkRules { any: true, allow: vec![allow.to_owned()], deny: vec!["gist.github.com".to_owned()] }
 }
 
 #[test]
@@ -403,6 +410,12 @@ fn every_bound_field_changes_the_binding() {
         |g| g.command.stdin = false,
         |g| g.command.pty = None,
         |g| g.command.umask = "077".parse().unwrap(),
+        |g| g.command.network = None,
+        |g| g.egress.clear(),
+        |g| g.egress.swap(0, 1),
+        |g| g.egress[0].any = false,
+        |g| g.egress[0].deny.clear(),
+        |g| g.egress[1].allow.clear(),
         |g| g.command.pty.as_mut().unwrap().size = TerminalSize { rows: 132, cols: 50 },
         |g| g.decided.programs.clear(),
         |g| g.decided.git.clear(),

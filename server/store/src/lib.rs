@@ -32,6 +32,6 @@ pub use room::{Created, Room, TakeQueued};
 pub use traits::{ApprovalStore, AuditStore, ExecutionStore, OutputStore, RunnerStore, SessionStore, Store};
 pub use values::{
     ApprovalAnswer, ApprovalQuery, Cas, Durability, ExecutionQuery, FENCED_EPOCHS, MilestoneQuery,
-    Milestones, NewExecution, Page, PageQuery, Remember, RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE,
-    SessionChange, SessionQuery, StoreError,
+    Milestones, NetworkChange, NewExecution, Page, PageQuery, Remember, RuleQuery, RunnerPut,
+    STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery, StoreError,
 };

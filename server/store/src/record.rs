@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, Epoch, ExecutionId, Mode, RuleId, RunnerId, SessionId, SessionSnapshot, Shell,
+    ApprovalId, Epoch, ExecutionId, Mode, NetworkRules, RuleId, RunnerId, SessionId, SessionSnapshot, Shell,
 };
 
 pub use airlock_lifecycle::record::{
@@ -83,6 +83,8 @@ pub struct SessionRecord {
     pub throwaway: bool,
     /// Its shell snapshot, as the runner reported it.
     pub snapshot: SessionSnapshot,
+    /// The rules that narrow the profile's network. `None`: it is not narrowed.
+    pub network: Option<NetworkRules>,
     /// The time of its creation.
     pub created: Micros,
     /// The time at which its last execution was created or ended.

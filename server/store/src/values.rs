@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_domain::{Epoch, ExecutionState, Mode, RunnerId, SessionId, SessionSnapshot};
+use airlock_domain::{Epoch, ExecutionState, Mode, NetworkRules, RunnerId, SessionId, SessionSnapshot};
 use airlock_lifecycle::NotPermitted;
 
 use super::room::Room;
@@ -224,8 +224,30 @@ pub struct SessionChange {
     pub mode: Option<Mode>,
     /// The time without a live execution after which the session is closed.
     pub idle_timeout: Option<Duration>,
+    /// The new network rules.
+    pub network: Option<NetworkChange>,
     /// Whether the change counts as a use of the session.
     pub used: bool,
+}
+
+/// A change of a session's network rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NetworkChange {
+    /// The session no longer narrows the profile's network.
+    Reset,
+    /// These rules narrow it.
+    Set(NetworkRules),
+}
+
+impl NetworkChange {
+    /// Returns the session's rules after the change.
+    #[must_use]
+    pub fn rules(&self) -> Option<&NetworkRules> {
+        match self {
+            Self::Reset => None,
+            Self::Set(rules) => Some(rules),
+        }
+    }
 }
 
 /// A filter for milestones.

@@ -12,7 +12,7 @@ use airlock_domain::{FileState, SessionId, Shell, TerminalSize};
 /// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));
 
-const CHANGES: [Change; 25] = [
+const CHANGES: [Change; 27] = [
     ("session_id", |grant| grant.session_id = SessionId::new()),
     ("command", |_| {}),
     ("command.text", |grant| grant.command.text.push(b'x')),
@@ -28,12 +28,14 @@ const CHANGES: [Change; 25] = [
     ("command.idle_timeout", |grant| grant.command.idle_timeout = None),
     ("command.inline_limit", |grant| grant.command.inline_limit += 1),
     ("command.umask", |grant| grant.command.umask = "077".parse().unwrap()),
+    ("command.network", |grant| grant.command.network = None),
     ("profile", |grant| grant.profile.path.push('x')),
     ("read_only", |grant| grant.read_only = !grant.read_only),
     ("requires", |grant| grant.requires.clear()),
     ("keep_directory", |grant| grant.keep_directory = !grant.keep_directory),
     ("unsandboxed", |grant| grant.unsandboxed = !grant.unsandboxed),
     ("snapshot_digest", |grant| grant.snapshot_digest.push(1)),
+    ("egress", |grant| grant.egress[0].allow.clear()),
     ("decided", |_| {}),
     ("decided.programs", |grant| grant.decided.programs.push(b"\xff".to_vec())),
     ("decided.git", |grant| grant.decided.git.push("log".to_owned())),
@@ -81,17 +83,16 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 #[test]
 fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
     let grant = grant();
-    let umask = ("command.umask".to_owned(), "\"027\"".to_owned());
-    assert_eq!(
-        grant.further(&SHOWN),
-        BTreeMap::from([umask.clone()]),
-        "the other fields are shown elsewhere"
-    );
+    let rules = |allow: &str| format!(r#"{{"allow":["{allow}"],"any":true,"deny":["gist.github.com"]}}"#);
+    let mut further = BTreeMap::from([
+        ("command.umask".to_owned(), "\"027\"".to_owned()),
+        ("command.network".to_owned(), rules("github")),
+        ("egress".to_owned(), format!("[{},{}]", rules("pypi"), rules("github"))),
+    ]);
+    assert_eq!(grant.further(&SHOWN), further, "the other fields are shown elsewhere");
     let without = SHOWN.map(|name| if name == "command.stdin" { "" } else { name });
-    assert_eq!(
-        grant.further(&without),
-        BTreeMap::from([("command.stdin".to_owned(), "true".to_owned()), umask])
-    );
+    further.insert("command.stdin".to_owned(), "true".to_owned());
+    assert_eq!(grant.further(&without), further);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
     ApprovalId, BoundFile, Cause, CommandSpec, DirectoryReport, Epoch, ExecutionResult, ExecutionState,
-    FileState, Given, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId, Shell, Started,
-    TerminalSize, Violation, ViolationAction,
+    FileState, Given, InlineOutput, InlineText, LinkState, Mode, NetworkRules, OutputState, Pty, RunnerId,
+    Shell, Started, TerminalSize, Violation, ViolationAction,
 };
 
 use crate::{
@@ -65,6 +65,7 @@ pub(crate) fn spec() -> ExecutionSpec {
             idle_timeout: Some(Duration::new(60, 1_000)),
             inline_limit: 1234,
             umask: "027".parse().unwrap(),
+            network: Some(NetworkRules { allow: vec!["github".to_owned()], ..NetworkRules::default() }),
         },
         given: Given { timeout: true, ..Given::default() },
         background: false,
@@ -180,6 +181,7 @@ pub(super) fn result(cause: Cause) -> ExecutionResult {
             ..InlineOutput::default()
         })),
         snapshot_problem: "it is gone".to_owned(),
+        network_problem: "the runner permits none".to_owned(),
         cause,
         started: Started::Yes,
         directory: b"/workspace/src".to_vec(),

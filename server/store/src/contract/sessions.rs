@@ -6,10 +6,10 @@ use super::fixtures::{
     MANY, OTHER, TENANT, create, end, execution, new, opened, queued, result, runner, session, step,
 };
 use crate::{
-    Cas, Created, SessionChange, Store,
+    Cas, Created, NetworkChange, SessionChange, Store,
     record::{Micros, SessionLevels, SessionRecord, SessionState},
 };
-use airlock_domain::{Cause, Mode, SessionId, SessionSnapshot};
+use airlock_domain::{Cause, Mode, NetworkRules, SessionId, SessionSnapshot};
 
 pub(crate) async fn a_session_reads_back_as_it_was_written(store: &dyn Store) {
     let before = store.now().await.unwrap();
@@ -149,6 +149,7 @@ pub(crate) async fn a_change_of_mode_or_time_out_is_kept_and_may_be_a_use(store:
     let change = SessionChange {
         mode: Some(Mode::Plan),
         idle_timeout: Some(Duration::from_secs(7)),
+        network: Some(NetworkChange::Set(NetworkRules::default())),
         used: true,
         ..SessionChange::default()
     };
@@ -161,11 +162,18 @@ pub(crate) async fn a_change_of_mode_or_time_out_is_kept_and_may_be_a_use(store:
         version: 2,
         mode: Mode::Plan,
         idle_timeout: Duration::from_secs(7),
+        network: Some(NetworkRules::default()),
         last_used: changed.last_used,
         ..made.clone()
     };
     assert_eq!(changed, wanted);
-    assert_eq!(store.session(made.id).await.unwrap(), Some(wanted));
+    assert_eq!(store.session(made.id).await.unwrap(), Some(wanted.clone()));
+    let reset = SessionChange { network: Some(NetworkChange::Reset), ..SessionChange::default() };
+    let Cas::Done(changed) = store.change_session(made.id, 2, &reset).await.unwrap() else {
+        panic!("not done")
+    };
+    assert_eq!(changed, SessionRecord { version: 3, network: None, ..wanted });
+    assert_eq!(store.session(made.id).await.unwrap(), Some(changed));
 }
 
 pub(crate) async fn a_use_alone_is_no_change(store: &dyn Store) {

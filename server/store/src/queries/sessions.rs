@@ -22,7 +22,7 @@ macro_rules! columns {
     () => {
         "id, version, tenant, principal, request_id, request_hash, state, state_message, profile, mode, shell, \
          directory, env, runner_id, base, labels, idle_timeout, throwaway, snapshot, snapshot_problem, created, \
-         last_used, runner_labels"
+         last_used, runner_labels, network"
     };
 }
 
@@ -31,7 +31,7 @@ const INSERT: &str = concat!(
     "INSERT INTO sessions (",
     columns!(),
     ") \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)"
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)"
 );
 
 pub(crate) async fn create(
@@ -109,9 +109,14 @@ pub(crate) async fn insert(
         .bind(session.created.0)
         .bind(session.last_used.0)
         .bind(json::write(&session.runner_labels)?)
+        .bind(network_json(&session)?)
         .execute(connection)
         .await?;
     Ok(session)
+}
+
+fn network_json(session: &SessionRecord) -> Result<Option<String>, StoreError> {
+    session.network.as_ref().map(json::write).transpose()
 }
 
 fn idle_micros(session: &SessionRecord) -> i64 {
@@ -190,12 +195,15 @@ pub(crate) async fn change(
     }
     session.mode = change.mode.unwrap_or(session.mode);
     session.idle_timeout = change.idle_timeout.unwrap_or(session.idle_timeout);
+    if let Some(network) = &change.network {
+        session.network = network.rules().cloned();
+    }
     if change.used {
         session.last_used = clock(&mut tx).await?;
     }
     sqlx::query(
         "UPDATE sessions SET version = $1, state = $2, state_message = $3, directory = $4, runner_id = $5, mode = $6, \
-         idle_timeout = $7, last_used = $8, snapshot = $9, snapshot_problem = $10 WHERE id = $11",
+         idle_timeout = $7, last_used = $8, snapshot = $9, snapshot_problem = $10, network = $11 WHERE id = $12",
     )
     .bind(integer(session.version))
     .bind(session.state.name())
@@ -207,6 +215,7 @@ pub(crate) async fn change(
     .bind(session.last_used.0)
     .bind(&session.snapshot.text)
     .bind(engine::text(&session.snapshot.problem))
+    .bind(network_json(&session)?)
     .bind(id.to_string())
     .execute(&mut *tx)
     .await?;

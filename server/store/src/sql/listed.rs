@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use airlock_domain::{ApprovalId, ExecutionId, InlineOutput, RuleId, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, ExecutionId, InlineOutput, NetworkRules, RuleId, RunnerId, SessionId};
 
 use crate::record::{
     ApprovalRecord, AuditRecord, ExecutionRecord, RememberedRule, RunnerRecord, SessionRecord,
@@ -27,7 +27,9 @@ impl Listed for SessionRecord {
     }
 
     fn bytes(&self) -> usize {
-        self.env.values().map(Vec::len).sum::<usize>() + self.directory.len() + self.snapshot.text.len()
+        let network = self.network.as_ref().map_or(0, NetworkRules::bytes);
+        let env: usize = self.env.values().map(Vec::len).sum();
+        env + self.directory.len() + self.snapshot.text.len() + network
     }
 }
 
@@ -40,9 +42,10 @@ impl Listed for ExecutionRecord {
 
     fn bytes(&self) -> usize {
         let env: usize = self.spec.command.env.values().map(Vec::len).sum();
+        let network = self.spec.command.network.as_ref().map_or(0, NetworkRules::bytes);
         let inline = self.result.as_ref().and_then(|result| result.inline.as_deref());
         let inline = inline.map_or(0, InlineOutput::text_bytes);
-        env + self.spec.command.text.len() + self.decision.encoded.len() + inline
+        env + network + self.spec.command.text.len() + self.decision.encoded.len() + inline
     }
 }
 

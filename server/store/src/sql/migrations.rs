@@ -32,6 +32,7 @@ const SQLITE_FILES: &[File] = files!(
     "0010_restores.sql"
     "0011_denials.sql"
     "0012_terms.sql"
+    "0013_network.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -43,6 +44,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0005_restores.sql"
     "0006_denials.sql"
     "0007_terms.sql"
+    "0008_network.sql"
 );
 
 /// The migrations of SQLite.

@@ -46,6 +46,7 @@ row! {
         snapshot_problem: String,
         created: i64,
         last_used: i64,
+        network: Option<String>,
     }
 }
 
@@ -74,6 +75,7 @@ impl TryFrom<SessionRow> for SessionRecord {
             idle_timeout: Duration::from_micros(count("idle_timeout", row.idle_timeout)?),
             throwaway: row.throwaway,
             snapshot: SessionSnapshot { text: row.snapshot, problem: row.snapshot_problem },
+            network: row.network.map(|network| json::read("network", &network)).transpose()?,
             created: Micros(row.created),
             last_used: Micros(row.last_used),
         })

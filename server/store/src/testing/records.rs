@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, ExecutionId, ExecutionState, Given, Mode, OutputState, SessionId, SessionSnapshot, Shell,
+    CommandSpec, ExecutionId, ExecutionState, Given, Mode, NetworkRules, OutputState, SessionId,
+    SessionSnapshot, Shell,
 };
 
 use crate::record::{
@@ -100,6 +101,11 @@ pub fn session(tenant: &str) -> SessionRecord {
         idle_timeout: Duration::from_secs(3600),
         throwaway: false,
         snapshot: SessionSnapshot { text: b"# PATH=/bin\nalias a=b\n".to_vec(), problem: String::new() },
+        network: Some(NetworkRules {
+            any: false,
+            allow: vec!["pypi".to_owned(), "*.example.com:8080".to_owned()],
+            deny: vec!["files.example.com".to_owned()],
+        }),
         created: Micros(0),
         last_used: Micros(0),
     }

@@ -166,7 +166,7 @@ impl Server {
         let peers = config.peers.clone().map(PeerLinks::new);
         let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
         let (services, streams, exchanges) =
-            start_services(&config, profiles.clone(), state, &metrics).await?;
+            Box::pin(start_services(&config, profiles.clone(), state, &metrics)).await?;
 
         let tasks = TaskTracker::new();
         if let Some(keep) = config.outputs.retention {

@@ -11,7 +11,7 @@ use crate::{
     layers::{Merged, Part},
     origin::{Origin, Path, value_at},
     problem::{PROBLEMS, Problem},
-    schema::{Schema, allows, nearest, properties, texts},
+    schema::{Schema, allows, is_exclusive, nearest, properties, texts},
 };
 
 /// The longest part of a value in an error, in characters.
@@ -152,7 +152,8 @@ fn remedy(schema: &Value, origin: &Origin) -> String {
     }
     if schema.get("x-words").is_some() {
         let words = one_of(&texts(schema, "x-words"));
-        return format!("write {words} or a table with exactly one of {}", names(schema));
+        let which = if is_exclusive(schema) { "exactly one of " } else { "" };
+        return format!("write {words} or a table with {which}{}", names(schema));
     }
     if schema.get("enum").is_some() {
         return format!("write {}", one_of(&texts(schema, "enum")));

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, net::SocketAddr, time::Duration};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// 365.25 days, in milliseconds. The bound of times without a smaller one, so that adding one to a clock does not
 /// overflow.
@@ -64,6 +64,54 @@ impl Timed for Duration {
 impl Timed for Option<Duration> {
     fn get(&self) -> Option<Duration> {
         *self
+    }
+}
+
+/// A table, or the text `"none"` for no table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OrNone<T>(pub Option<T>);
+
+/// The values of [`OrNone`] in a configuration.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WordOrTable<T> {
+    Word(NoneWord),
+    Table(T),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NoneWord {
+    None,
+}
+
+impl<T: Serialize> Serialize for OrNone<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().map_or(WordOrTable::Word(NoneWord::None), WordOrTable::Table).serialize(to)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrNone<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        WordOrTable::deserialize(from).map(|value| match value {
+            WordOrTable::Word(NoneWord::None) => Self(None),
+            WordOrTable::Table(table) => Self(Some(table)),
+        })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OrNone<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}OrNone", T::schema_name()).into()
+    }
+
+    /// Returns the schema of the table, which also permits the word. `pattern` applies to texts only.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        schema.insert("type".to_owned(), serde_json::json!(["object", "string"]));
+        schema.insert("pattern".to_owned(), "^none$".into());
+        schema.insert("x-words".to_owned(), serde_json::json!(["none"]));
+        schema
     }
 }
 

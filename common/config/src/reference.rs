@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     kinds::TIME,
-    schema::{Schema, allows, has, properties, texts},
+    schema::{Schema, allows, has, is_exclusive, properties, texts},
 };
 
 /// Returns the tables of a schema in Markdown, one section for each table.
@@ -110,7 +110,8 @@ fn kind(schema: &Value) -> String {
         |words: Vec<&str>| words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ");
     if schema.get("x-words").is_some() {
         let keys: Vec<String> = properties(schema).map(|(key, _)| format!("`{key}`")).collect();
-        return format!("{}, or a table with one of {}", code(texts(schema, "x-words")), keys.join(", "));
+        let which = if is_exclusive(schema) { "one of " } else { "" };
+        return format!("{}, or a table with {which}{}", code(texts(schema, "x-words")), keys.join(", "));
     }
     if schema.get("enum").is_some() {
         return code(texts(schema, "enum"));

@@ -3,6 +3,7 @@
 //! schemars derives it. [`Schema::of`] brings it into one form: no references, no null, one keyword for one thing. A key
 //! of the schema can have these keywords of Airlock's own:
 //!
+//! * `x-words`: the texts that a key accepts instead of a table.
 //! * `x-write`: the values of a text in words, for messages.
 //! * `x-time`: the bounds of a time, in milliseconds.
 //! * `x-secret`: whether the value must not be shown.
@@ -95,6 +96,11 @@ pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
 /// Reports whether the schema has a keyword that is true.
 pub(crate) fn has(schema: &Value, keyword: &str) -> bool {
     schema.get(keyword) == Some(&Value::Bool(true))
+}
+
+/// Reports whether a table must have exactly one of its keys.
+pub(crate) fn is_exclusive(schema: &Value) -> bool {
+    schema.get("maxProperties").and_then(Value::as_u64) == Some(1)
 }
 
 /// Reports whether values of this type are permitted.

@@ -94,6 +94,14 @@ enum Level {
 struct Floor {
     max_wait: u32,
     names: Vec<String>,
+    network: OrNone<Network>,
+}
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Network {
+    any: bool,
+    allow: Vec<String>,
 }
 
 fn schema() -> &'static Schema {
@@ -134,6 +142,7 @@ level = "low"
 [floor]
 max_wait = 3
 names = ["a"]
+network = { any = false, allow = ["b"] }
 "#;
 
 fn load(text: &str, overrides: &Overrides) -> Result<Loaded<Config>, ConfigError> {
@@ -211,6 +220,16 @@ fn each_kind_of_mistake_has_its_words() {
             "f.toml:12:1: `identity[0].match`: 2 alternatives are given; give exactly one of `dns`, `token`",
         ),
         (
+            "{ any = false, allow = [\"b\"] }",
+            "\"non\"",
+            "f.toml:34:1: `floor.network`: it is the text `non`; did you mean \"none\"?",
+        ),
+        (
+            "{ any = false, allow = [\"b\"] }",
+            "\"everything\"",
+            "f.toml:34:1: `floor.network`: it is the text `everything`; write \"none\" or a table with `allow`, `any`",
+        ),
+        (
             "id = \"one\"",
             "id = \"one\"\nid = \"two\"",
             "f.toml:2:1: `id`: it is set twice; keep one of the two",
@@ -220,6 +239,19 @@ fn each_kind_of_mistake_has_its_words() {
         let said = said(&FULL.replacen(from, to, 1));
         assert!(said.lines().count() == 1 && said.starts_with(expected), "{to}: {said}");
     }
+}
+
+#[test]
+fn a_word_can_replace_a_table() {
+    let network = |value: &str| {
+        let text = FULL.replacen("{ any = false, allow = [\"b\"] }", value, 1);
+        load(&text, &Overrides::default()).unwrap().config.floor.network
+    };
+    assert_eq!(network("\"none\""), OrNone(None));
+    assert_eq!(network("{ any = true }"), OrNone(Some(Network { any: true, allow: Vec::new() })));
+    assert_eq!(network("{}"), OrNone(Some(Network::default())));
+    assert_eq!(serde_json::to_string(&network("\"none\"")).unwrap(), "\"none\"");
+    assert_eq!(serde_json::to_string(&network("{}")).unwrap(), "{\"any\":false,\"allow\":[]}");
 }
 
 #[test]

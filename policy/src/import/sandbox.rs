@@ -36,7 +36,7 @@ pub(super) fn read(draft: &mut Draft, sandbox: &Map<String, Value>) {
     }
     let network = sandbox.get("network").into_iter();
     for (key, value) in network.flat_map(|network| members("sandbox.network", network)) {
-        draft.leave_out(&key, value, "commands have no network, and no profile can change that");
+        draft.leave_out(&key, value, "write the hosts into the key `network` of the profile");
     }
     match sandbox.get("filesystem") {
         None => {}

@@ -31,6 +31,8 @@ struct File {
     _limits: Option<IgnoredAny>,
     #[serde(rename = "protect")]
     _protect: Option<IgnoredAny>,
+    #[serde(rename = "network")]
+    _network: Option<IgnoredAny>,
     #[serde(rename = "commands")]
     _commands: Option<IgnoredAny>,
     #[serde(rename = "approvals")]

@@ -9,19 +9,21 @@ use airlock_domain::{Mode, OutputStream, SessionId, Shell};
 pub use airlock_domain::{CreateSession, StartExecution};
 use airlock_output::stream::{ShelfError, StreamError};
 use airlock_store::{
-    StoreError,
+    NetworkChange, StoreError,
     record::{ExecutionRecord, Milestone},
 };
 
 use crate::exchange::{ClientFault, ExchangeRefusal};
 
 /// A change to a session. A field that is `None` stays unchanged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpdateSession {
     /// The loosest mode of commands that are decided from now on.
     pub mode: Option<Mode>,
     /// Never zero.
     pub idle_timeout: Option<Duration>,
+    /// The rules that narrow the profile's network for commands that are decided from now on.
+    pub network: Option<NetworkChange>,
 }
 
 /// The subject of a watch.

@@ -5,6 +5,7 @@
 
 mod decided;
 mod lift;
+mod network;
 mod offer;
 mod outside;
 mod record;
@@ -17,7 +18,7 @@ use std::{
 };
 
 use airlock_domain::{
-    BoundFile, CommandSpec, Grant, Mode, SandboxProfile, SessionId, SessionSnapshot, Shell,
+    BoundFile, CommandSpec, Grant, Mode, NetworkRules, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
 use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict};
 use airlock_proto::convert::approval_terms;
@@ -25,6 +26,7 @@ use tracing::{Span, field::Empty};
 
 use airlock_store::record::{ApprovalRecord, ApprovalState, ExecutionSpec};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
+pub(crate) use network::refused as refused_network;
 pub(crate) use offer::{Asked, Decided, Offer, Ruling};
 pub use offer::{HOME, TMP, WORKSPACE};
 pub use record::DecisionEncoder;
@@ -39,14 +41,14 @@ pub(crate) fn span() -> Span {
     tracing::info_span!("decide", airlock.verdict = Empty, airlock.reason = Empty)
 }
 
-/// Decides a command of a session in a directory. The mode can be tighter than the session's. `floor_permits`
+/// Decides a command of a session, which has its own network rules, in a directory. The mode can be tighter than the session's. `floor_permits`
 /// states whether the session's runner permits commands outside the sandbox.
 ///
 /// The grant has no snapshot if the command is read-only, runs outside the sandbox or uses a shell other than
 /// bash. The policy's verdict is valid without it.
 pub(crate) fn decide(
     profile: &ResolvedProfile,
-    session_id: SessionId,
+    (session_id, session_network): (SessionId, Option<&NetworkRules>),
     spec: &ExecutionSpec,
     (mode, floor_permits): (Mode, bool),
     (directory, snapshot): (&[u8], &SessionSnapshot),
@@ -82,6 +84,10 @@ pub(crate) fn decide(
         unsandboxed,
         snapshot_digest: if sources { snapshot.digest() } else { Vec::new() },
         decided: told.decided,
+        egress: match network::is_permitted(&decision, unsandboxed, mode) {
+            true => network::layers(&profile.network, session_network, command.network.as_ref()),
+            false => Vec::new(),
+        },
     };
     let binding = Binding::new(grant.binding());
     let record = record::of(&decision, profile.name(), encode);

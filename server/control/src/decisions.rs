@@ -180,9 +180,11 @@ impl Decisions {
         let encode = self.encode;
         let mode = (record.spec.mode.max(session.mode), self.floor_permits(session));
         let (id, snapshot, spec) = (session.id, session.snapshot.clone(), record.spec.clone());
-        let directory = directory.to_vec();
-        let decide =
-            move || decision::decide(&profile, id, &spec, mode, (directory.as_slice(), &snapshot), encode);
+        let (network, directory) = (session.network.clone(), directory.to_vec());
+        let decide = move || {
+            let place = (directory.as_slice(), &snapshot);
+            decision::decide(&profile, (id, network.as_ref()), &spec, mode, place, encode)
+        };
         self.judge(&session.tenant, decide).await
     }
 }

@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use airlock_domain::{Mode, SessionId};
 use airlock_store::{
-    Cas, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError,
+    Cas, NetworkChange, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError,
     record::{SessionRecord, SessionState},
 };
 
 use crate::{
     api::{ApiError, FieldViolation, UpdateSession},
+    decision::refused_network,
     decisions::Decisions,
     fleet::Fleet,
     limits::ServiceLimits,
@@ -132,12 +133,12 @@ fn to_state(state: SessionState, why: &str) -> SessionChange {
 }
 
 impl Sessions {
-    /// Changes the mode or the idle timeout of an open session, and counts as a use. Queued commands are
-    /// decided again before their start, in the tighter of their own mode and the session's.
+    /// Changes the mode, the network or the idle timeout of an open session, and counts as a use. Queued commands are
+    /// decided again before their start, in the tighter of their own mode and the session's, with the session's network.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`), `Invalid` for a mode
-    /// that the profile does not permit.
+    /// or a network that the profile does not permit.
     pub async fn update(
         &self,
         who: &Principal,
@@ -147,12 +148,17 @@ impl Sessions {
         let session = self.get(who, id).await?;
         check_open(&session)?;
         let profile = self.decisions.profile_to_use(who, &session)?;
-        if let Some(mode) = update.mode.filter(|mode| !profile.permits(*mode)) {
-            return Err(ApiError::Invalid(vec![not_permitted(&profile, mode)]));
+        let mode = update.mode.filter(|mode| !profile.permits(*mode));
+        let mut violations: Vec<_> = mode.map(|mode| not_permitted(&profile, mode)).into_iter().collect();
+        let network = update.network.as_ref().and_then(NetworkChange::rules);
+        violations.extend(refused_network("network", network, &profile, None));
+        if !violations.is_empty() {
+            return Err(ApiError::Invalid(violations));
         }
         let change = SessionChange {
             mode: update.mode,
             idle_timeout: update.idle_timeout,
+            network: update.network,
             used: true,
             ..SessionChange::default()
         };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airlock_config::{Address, Time, YEAR};
-use airlock_domain::Bind;
+use airlock_domain::{Bind, NetworkRules};
 use airlock_store::Durability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -158,14 +158,16 @@ impl Default for Profiles {
     }
 }
 
-/// The parts of the host that built-in profiles show, and their maximum timeout. The runner's floor applies
-/// in addition.
+/// The parts of the host that built-in profiles show, the network of the profile `agent`, and the maximum timeout of
+/// built-in profiles. The runner's floor applies in addition.
 #[derive(Debug, Clone, Default)]
 pub struct Ground {
     /// A root file system, as in `sandbox.rootfs`.
     pub rootfs: Option<String>,
     /// Directories and files of the host, as in `sandbox.root_binds`.
     pub root_binds: Vec<Bind>,
+    /// The rules of the key `network` of the profile `agent`.
+    pub network: NetworkRules,
     /// As in `limits.timeout_max`.
     pub timeout_max: Option<Duration>,
 }

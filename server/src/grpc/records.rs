@@ -42,6 +42,7 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
         state_message: record.state_message,
         throwaway: record.throwaway,
         snapshot_problem: record.snapshot.problem,
+        network: record.network.map(Into::into),
         ..v1::Session::default()
     }
     .with_directory(record.directory)

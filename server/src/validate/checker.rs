@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 use airlock_control::api::{ApiError, FieldViolation};
-use airlock_domain::limits;
+use airlock_domain::{NetworkRules, limits};
+use airlock_network::Rules;
 use airlock_proto::{twin, v1};
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
@@ -201,6 +202,20 @@ impl Checker {
             }
         }
         labels
+    }
+
+    /// Converts network rules and checks every entry.
+    pub(super) fn network(&mut self, field: &str, rules: Option<&v1::NetworkRules>) -> Option<NetworkRules> {
+        let rules = NetworkRules::from(rules?.clone());
+        if let Some(limit) = rules.beyond_limit() {
+            self.bad(field, limit);
+            return None;
+        }
+        if let Err(errors) = Rules::parse(rules.any, &rules.allow, &rules.deny) {
+            errors.iter().for_each(|error| self.bad(&error.path(field), error.message.as_str()));
+            return None;
+        }
+        Some(rules)
     }
 
     pub(super) fn shell(&mut self, field: &str, number: i32) -> Option<airlock_domain::Shell> {

@@ -40,7 +40,14 @@ impl Checker {
             idle_timeout: self.duration("spec.idle_timeout", spec.idle_timeout.take(), LONGEST),
             inline_limit: spec.inline_limit,
             umask: umask.unwrap_or_default(),
+            network: self.network("spec.network", spec.network.take().as_ref()),
         };
+        if command.network.is_some() && spec.dangerously_disable_sandbox {
+            self.bad(
+                "spec.network",
+                "is not valid with `dangerously_disable_sandbox`: outside the sandbox, the network is the host's",
+            );
+        }
         (command, given)
     }
 }
@@ -52,6 +59,7 @@ pub(crate) fn show_command(command: CommandSpec, execution: v1::Execution) -> v1
         separate_stderr: command.separate_stderr,
         pty: command.pty.map(Into::into),
         umask: command.umask.to_string(),
+        network: command.network.map(Into::into),
         ..execution
     }
     .with_directory(command.directory)

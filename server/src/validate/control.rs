@@ -3,6 +3,7 @@
 use airlock_control::api::{ApiError, CreateSession, UpdateSession, WatchExecutions};
 use airlock_domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize, limits};
 use airlock_proto::v1;
+use airlock_store::NetworkChange;
 
 use super::checker::Checker;
 
@@ -61,9 +62,15 @@ pub fn update_session(
     if request.idle_timeout.is_some_and(|idle| idle.seconds == 0 && idle.nanos == 0) {
         checker.bad("idle_timeout", "is 0; omit it to keep the current value");
     }
+    if request.reset_network && request.network.is_some() {
+        checker.bad("reset_network", "is only valid without `network`");
+    }
+    let rules = checker.network("network", request.network.as_ref());
+    let reset = request.reset_network.then_some(NetworkChange::Reset);
     let update = UpdateSession {
         mode: checker.mode("mode", request.mode),
         idle_timeout: checker.duration("idle_timeout", request.idle_timeout, limits::IDLE_TIMEOUT_MAX),
+        network: rules.map(NetworkChange::Set).or(reset),
     };
     checker.finish(id.map(|id| (id, update)))
 }
@@ -94,6 +101,7 @@ pub fn create_session(request: v1::SessionServiceCreateRequest) -> Result<Create
         labels: checker.labels("labels", request.labels),
         runner_labels: checker.labels("runner_labels", request.runner_labels),
         idle_timeout: checker.duration("idle_timeout", request.idle_timeout, limits::IDLE_TIMEOUT_MAX),
+        network: checker.network("network", request.network.as_ref()),
     };
     checker.finish(Some(session))
 }
@@ -112,7 +120,7 @@ pub fn session_id(text: &str) -> Result<SessionId, ApiError> {
 mod tests {
     use std::time::Duration;
 
-    use airlock_domain::Mode;
+    use airlock_domain::{Mode, NetworkRules};
     use prost_types::Duration as WireDuration;
 
     use super::*;
@@ -160,15 +168,40 @@ mod tests {
             session_id: id.to_string(),
             mode,
             idle_timeout: idle.map(|seconds| WireDuration { seconds, nanos: 0 }),
+            ..v1::SessionServiceUpdateRequest::default()
         };
         assert_eq!(update_session(&request(0, None)).unwrap(), (id, UpdateSession::default()));
-        let plan = UpdateSession { mode: Some(Mode::Plan), idle_timeout: Some(Duration::from_secs(9)) };
+        let plan = UpdateSession {
+            mode: Some(Mode::Plan),
+            idle_timeout: Some(Duration::from_secs(9)),
+            ..UpdateSession::default()
+        };
         assert_eq!(update_session(&request(v1::Mode::Plan as i32, Some(9))).unwrap(), (id, plan));
         for idle in [0, -1, 24 * 3600 + 1] {
             let mut found = fields(update_session(&request(99, Some(idle))));
             found.sort();
             assert_eq!(found, ["idle_timeout", "mode"], "{idle}");
         }
+    }
+
+    #[test]
+    fn an_update_sets_or_resets_the_network() {
+        let update = |allow: Option<&str>, reset_network| {
+            let network = allow.map(|allow| v1::NetworkRules {
+                allow: vec![allow.to_owned()],
+                ..v1::NetworkRules::default()
+            });
+            let session_id = SessionId::new().to_string();
+            let request =
+                v1::SessionServiceUpdateRequest { session_id, network, reset_network, ..Default::default() };
+            update_session(&request).map(|(_, update)| update.network)
+        };
+        let rules = NetworkRules { allow: vec!["pypi".to_owned()], ..NetworkRules::default() };
+        assert_eq!(update(None, false).unwrap(), None);
+        assert_eq!(update(Some("pypi"), false).unwrap(), Some(NetworkChange::Set(rules)));
+        assert_eq!(update(None, true).unwrap(), Some(NetworkChange::Reset));
+        assert_eq!(fields(update(Some("pypi"), true)), ["reset_network"]);
+        assert_eq!(fields(update(Some("*"), false)), ["network.allow[0]"]);
     }
 
     #[test]

@@ -67,6 +67,7 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
                 }
                 cut_cause(&mut result.cause);
                 cut(&mut result.snapshot_problem);
+                cut(&mut result.network_problem);
             }
         }
         FromRunner::Session(report) => match &mut report.phase {

@@ -37,6 +37,14 @@ fn many<V: Clone>(count: usize, value: &V) -> BTreeMap<String, V> {
     (0..count).map(|n| (format!("K{n}"), value.clone())).collect()
 }
 
+fn network(allow: &[&str], deny: &[&str]) -> Option<v1::NetworkRules> {
+    let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
+    Some(v1::NetworkRules { any: false, allow: owned(allow), deny: owned(deny) })
+}
+
+/// The fields of three entries that are not rules.
+const NOT_RULES: [&str; 3] = ["spec.network.allow[0]", "spec.network.allow[2]", "spec.network.deny[0]"];
+
 type Change<T> = fn(&mut T);
 
 /// Applies each change to a valid request and compares the reported fields.
@@ -89,6 +97,11 @@ fn every_field_of_a_specification() {
             (|s| s.umask = "0777".into(), &[]),
             (|s| s.umask = "1000".into(), &["spec.umask"]),
             (|s| s.umask = "rwx".into(), &["spec.umask"]),
+            (|s| s.network = network(&[], &[]), &[]),
+            (|s| s.network = network(&["pypi", "a.example:8080"], &["b.example"]), &[]),
+            (|s| s.network = network(&["*", "pypi", "a b"], &[""]), &NOT_RULES),
+            (|s| s.network = network(&["a.example"; limits::NETWORK_ENTRIES + 1], &[]), &["spec.network"]),
+            (|s| (s.network, s.dangerously_disable_sandbox) = (network(&[], &[]), true), &["spec.network"]),
             (|s| s.on_ask = 2, &[]),
             (|s| s.on_ask = 3, &["spec.on_ask"]),
             (|s| s.mode = 5, &["spec.mode"]),

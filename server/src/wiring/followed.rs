@@ -88,6 +88,7 @@ pub(super) fn built_in(config: &config::Profiles) -> BuiltInSettings {
         self_approval: config.self_approval,
         rootfs: ground.rootfs,
         root_binds: ground.root_binds,
+        network: ground.network,
         timeout_max: ground.timeout_max,
     }
 }

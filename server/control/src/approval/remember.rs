@@ -165,7 +165,8 @@ impl Stored {
         let profile = self.profile.with_allowed(rules.iter().cloned());
         let mode = (record.spec.mode.max(session.mode), self.floor_permits);
         let place = (record.spec.command.directory.as_slice(), &session.snapshot);
-        decision::decide(&profile, session.id, &record.spec, mode, place, self.encode)
+        let of = (session.id, session.network.as_ref());
+        decision::decide(&profile, of, &record.spec, mode, place, self.encode)
     }
 }
 

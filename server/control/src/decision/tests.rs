@@ -6,6 +6,8 @@ use airlock_store::{
     testing::records::record,
 };
 
+use airlock_policy::Profile;
+
 use super::*;
 use crate::profiles::Profiles;
 
@@ -26,7 +28,7 @@ fn decided_by(profile: &str, command: &str, directory: &str, snapshot: &SessionS
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
     decide(
         profiles.get(profile).unwrap(),
-        session,
+        (session, None),
         &spec,
         (spec.mode, false),
         (directory.as_bytes(), snapshot),
@@ -101,6 +103,64 @@ fn a_grant_takes_from_the_decision_what_the_runner_must_give() {
     assert!(!writes.read_only && writes.keep_directory && !writes.unsandboxed);
 }
 
+/// Returns the layers of the grant of a command with a network, in this mode.
+fn network_of(command: &str, mode: Mode, unsandboxed: bool) -> Vec<NetworkRules> {
+    let only = |allow: &str| NetworkRules { allow: vec![allow.to_owned()], ..NetworkRules::default() };
+    let policy = Profile::from_toml(
+        "name = \"p\"\nextends = \"sandboxed\"\n[policy]\nallow_unsandboxed = true\n",
+        "p.toml",
+        &|name| Profile::builtin(name),
+    );
+    let mut profile = ResolvedProfile::clone(Profiles::builtin().get("sandboxed").unwrap());
+    (profile.policy, profile.network) = (policy.unwrap(), only("profile.example"));
+    let mut spec = record(ExecutionState::Queued).spec;
+    spec.command.text = command.as_bytes().to_vec();
+    spec.command.network = Some(only("request.example"));
+    spec.dangerously_disable_sandbox = unsandboxed;
+    let (session, snapshot) = (only("session.example"), SessionSnapshot::default());
+    let of = (SessionId::new(), Some(&session));
+    let decided = decide(&profile, of, &spec, (mode, true), (b"/workspace", &snapshot), |_, _| Vec::new());
+    assert_eq!(decided.grant.unsandboxed, unsandboxed, "{command}");
+    decided.grant.egress
+}
+
+#[test]
+fn a_grant_has_the_network_of_profile_session_and_request() {
+    let layers = network_of("make all", Mode::Default, false);
+    let allowed: Vec<&str> = layers.iter().flat_map(|rules| &rules.allow).map(String::as_str).collect();
+    assert_eq!(allowed, ["profile.example", "session.example", "request.example"]);
+}
+
+#[test]
+fn read_only_commands_mode_plan_and_commands_outside_the_sandbox_have_no_network() {
+    for (command, mode, unsandboxed) in [
+        ("ls", Mode::Default, false),
+        ("ls", Mode::Plan, false),
+        ("make all", Mode::Plan, false),
+        ("curl https://example.com", Mode::Plan, false),
+        ("make all", Mode::Default, true),
+    ] {
+        assert_eq!(network_of(command, mode, unsandboxed), [], "{command} {mode:?}");
+    }
+    assert_eq!(network_of("make all", Mode::Default, false).len(), 3, "the control");
+}
+
+#[test]
+fn an_answer_does_not_hold_for_another_network() {
+    let decided = |allow: &str| {
+        let mut profile = ResolvedProfile::clone(Profiles::builtin().get("demo").unwrap());
+        profile.network.allow.push(allow.to_owned());
+        let mut spec = record(ExecutionState::Queued).spec;
+        spec.command.text = b"make all".to_vec();
+        let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
+        let place = (&b"/workspace"[..], &SessionSnapshot::default());
+        decide(&profile, (session, None), &spec, (spec.mode, false), place, |_, _| Vec::new())
+    };
+    let yes = approval(ApprovalState::Allowed, decided("a.example").binding);
+    assert!(matches!(decided("a.example").rule(Some(&yes)), Ruling::Place(_)));
+    assert!(matches!(decided("b.example").rule(Some(&yes)), Ruling::Ask));
+}
+
 #[test]
 fn a_permit_for_one_grant_places_no_other() {
     let one = decided("touch a", "/workspace");
@@ -132,7 +192,7 @@ fn edits(command: &str) -> Decided {
     let profiles = Profiles::builtin();
     decide(
         profiles.get("demo").unwrap(),
-        session,
+        (session, None),
         &spec,
         (Mode::AcceptEdits, false),
         (b"/workspace", &SessionSnapshot::default()),
@@ -253,7 +313,7 @@ fn asks(command: &str) -> Decided {
     let mode = (Mode::Default, false);
     decide(
         profiles.get("strict").unwrap(),
-        session,
+        (session, None),
         &spec,
         mode,
         (b"/workspace", &SessionSnapshot::default()),

@@ -9,7 +9,7 @@ use airlock_store::record::{ExecutionSpec, SessionRecord};
 
 use crate::{
     api::{ApiError, FieldViolation, StartExecution},
-    decision::{leading_sleep, refused_variables},
+    decision::{leading_sleep, refused_network, refused_variables},
     profiles::ResolvedProfile,
     shared::violation,
 };
@@ -83,6 +83,8 @@ fn violations(
             violations.push(violation(field, format!("profile `{name}` permits at most {at_most} s")));
         }
     }
+    let network = command.network.as_ref();
+    violations.extend(refused_network("spec.network", network, profile, session.network.as_ref()));
     let asks = [("spec.background", request.background), ("spec.yield_after", request.yield_after.is_some())];
     for (field, _) in asks.into_iter().filter(|(_, asked)| *asked && !profile.background) {
         let message = format!("profile `{name}` does not permit background commands; remove it");
@@ -122,7 +124,7 @@ pub(super) fn consider_sleep(
 mod tests {
     //! Tests of the specification that a request results in.
 
-    use airlock_domain::{Given, Shell};
+    use airlock_domain::{Given, NetworkRules, Shell};
     use airlock_store::testing::records::session;
 
     use super::*;
@@ -158,6 +160,37 @@ mod tests {
         );
         assert_eq!((plain.umask, set.command.umask), (profile.command.umask, umask));
         assert_eq!(set.given, given, "which is stored");
+    }
+
+    #[test]
+    fn a_request_can_only_narrow_a_network_that_there_is() {
+        let only = |allow: &[&str]| NetworkRules {
+            allow: allow.iter().map(|entry| (*entry).to_owned()).collect(),
+            ..NetworkRules::default()
+        };
+        let refused = |profile: &[&str], narrowed: Option<&[&str]>, asked: &[&str]| {
+            let profile = ResolvedProfile { network: only(profile), ..resolved().as_ref().clone() };
+            let session = SessionRecord { network: narrowed.map(only), ..session("t") };
+            let command = CommandSpec { network: Some(only(asked)), ..request().command };
+            match of(&session, &profile, &StartExecution { command, ..request() }) {
+                Ok(spec) => {
+                    assert_eq!(spec.command.network, Some(only(asked)));
+                    None
+                }
+                Err(ApiError::Invalid(violations)) => Some(violations[0].description.clone()),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(refused(&["a.example"], None, &["a.example"]), None);
+        assert_eq!(refused(&["a.example"], Some(&["b.example"]), &["c.example"]), None);
+        let (host, none) = (&["a.example"][..], &[][..]);
+        for (profile, narrowed) in [(host, Some(none)), (none, None), (none, Some(host))] {
+            assert_eq!(refused(profile, narrowed, &[]), None, "no network is always possible");
+            let said = refused(profile, narrowed, &["a.example"]).unwrap();
+            let at_fault =
+                if profile.is_empty() { "profile `demo` has no network" } else { "the session's `network`" };
+            assert!(said.starts_with(at_fault) && said.ends_with("or remove it"), "{said}");
+        }
     }
 
     /// Each field that a request's hash does not cover. A retry with another value gets the first execution.

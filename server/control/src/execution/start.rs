@@ -111,7 +111,8 @@ impl Executions {
         let (profile, spec, tenant) = (setting.profile.clone(), spec.clone(), session.tenant.clone());
         let decide = move || {
             let place = (session.directory.as_slice(), &session.snapshot);
-            decision::decide(&profile, session.id, &spec, (spec.mode, permits), place, encode)
+            let of = (session.id, session.network.as_ref());
+            decision::decide(&profile, of, &spec, (spec.mode, permits), place, encode)
         };
         let decided = self.decisions.judge(&tenant, decide).await?;
         self.observer.decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);

@@ -3,35 +3,24 @@
 
 mod confine;
 pub(super) mod keys;
+pub(super) mod network;
 mod policy;
+mod problem;
 
 use std::sync::LazyLock;
 
-use airlock_config::{ConfigError, Origin, Place, Problem, Schema};
+use airlock_config::{ConfigError, Problem, Schema};
 use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
-use airlock_policy::{Profile, ProfileError};
+use airlock_policy::Profile;
 
 use self::keys::{Env, File, Limits, Shell, ShellKeys};
+pub(super) use self::problem::{policy_problems, problem};
 use super::resolve::ResolvedProfile;
 
 /// Returns the schema of a profile file.
 pub(super) fn schema() -> &'static Schema {
     static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of::<File>);
     &SCHEMA
-}
-
-pub(super) fn problem(field: &str, what: String, cure: &str) -> Problem {
-    Problem { origin: None, field: field.to_owned(), what, cure: cure.to_owned() }
-}
-
-/// Converts the policy's problems with its part.
-pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Problem> {
-    error.problems.into_iter().map(|one| Problem {
-        origin: Some(Origin::Place(Place { line: one.line, column: one.column })),
-        field: one.key,
-        what: one.what,
-        cure: one.remedy,
-    })
 }
 
 /// Parses the whole file and checks its keys and their types.
@@ -87,6 +76,7 @@ pub(super) fn resolve(
 ) -> Result<ResolvedProfile, ConfigError> {
     environment(&file.env, &mut found);
     secrets(&file.secrets, &mut found);
+    network::check(file.network.as_ref(), &mut found);
     let lookup = |_: &str| parent.map(|parent| parent.policy.clone());
     let policy = match Profile::from_toml(text, path, &lookup) {
         Ok(policy) => Some(policy),
@@ -108,7 +98,7 @@ pub(super) fn resolve(
 }
 
 fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>) -> ResolvedProfile {
-    let File { name, sandbox, protect, env, limits, commands, approvals, shell, .. } = file;
+    let File { name, network, sandbox, protect, env, limits, commands, approvals, shell, .. } = file;
     profile.sandbox.name.clone_from(name);
     confine::apply_sandbox(sandbox, &mut profile.sandbox);
     confine::show_readable_roots(&profile.policy, &mut profile.sandbox);
@@ -124,6 +114,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
         let what = format!("there are {} secrets, including inherited ones", profile.sandbox.secrets.len());
         problems.push(problem("secrets", what, "name at most 64"));
     }
+    network::apply(network.as_ref(), &mut profile.network, problems);
     apply_limits(limits, &mut profile);
     apply_shell(shell, &mut profile, problems);
     if profile.command.timeout > profile.timeout_max {

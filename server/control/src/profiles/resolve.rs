@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets,
+    CommandSpec, Mode, NetworkMode, NetworkRules, PathRules, Protect, SandboxLimits, SandboxProfile, Shell,
+    Sockets,
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 use airlock_policy::{Profile, Rule};
@@ -22,6 +23,8 @@ pub struct ResolvedProfile {
     pub policy: Profile,
     /// The settings that the sandbox is built from.
     pub sandbox: SandboxProfile,
+    /// The network of commands that may use it. Rules that allow nothing: none.
+    pub network: NetworkRules,
     /// The values of a command's fields that neither session nor request sets. The shell is that of sessions.
     pub command: CommandSpec,
     /// The maximum timeout.
@@ -61,6 +64,7 @@ impl ResolvedProfile {
         Self {
             policy,
             sandbox,
+            network: NetworkRules::default(),
             command: CommandSpec {
                 shell: Shell::Bash,
                 timeout: TIMEOUT_DEFAULT,
@@ -83,6 +87,7 @@ impl ResolvedProfile {
         let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
+            && self.network == other.network
             && self.command == other.command
             && limits(self) == limits(other)
             && switches(self) == switches(other)

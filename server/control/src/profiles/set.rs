@@ -7,13 +7,16 @@ use std::{
     time::Duration,
 };
 
-use airlock_domain::Bind;
+use airlock_domain::{Bind, NetworkRules};
 
 use super::{
     chain,
     folder::{self, ProfilesError},
     resolve::{ByName, ResolvedProfile},
 };
+
+/// The built-in profile that can have a network.
+const WITH_NETWORK: &str = "agent";
 
 /// All profiles by name.
 #[derive(Debug, Clone)]
@@ -30,6 +33,8 @@ pub struct BuiltInSettings {
     pub rootfs: Option<String>,
     /// Further binds, as in `sandbox.root_binds`.
     pub root_binds: Vec<Bind>,
+    /// The rules of the key `network` of the profile [`WITH_NETWORK`]. The other profiles have no network.
+    pub network: NetworkRules,
     /// The maximum timeout. `None`: that of the built-in profiles.
     pub timeout_max: Option<Duration>,
 }
@@ -64,6 +69,9 @@ impl Profiles {
                 profile.sandbox.rootfs.clone_from(&settings.rootfs);
             }
             profile.sandbox.root_binds.extend(settings.root_binds.iter().cloned());
+            if profile.name() == WITH_NETWORK {
+                profile.network.clone_from(&settings.network);
+            }
             profile.timeout_max = settings.timeout_max.unwrap_or(profile.timeout_max);
             profile.command.timeout = profile.command.timeout.min(profile.timeout_max);
         }

@@ -19,6 +19,7 @@ pub fn read_one(path: &Path) -> Result<(Profile, Vec<Case>), ConfigError> {
     let file = parse::file(&own.text, &own.file)?;
     let mut found = Vec::new();
     parse::environment(&file.env, &mut found);
+    parse::network::check(file.network.as_ref(), &mut found);
     let broken = RefCell::new(None);
     let beside = |name: &str| match beside(path, name)? {
         Ok(parent) => Some(parent),

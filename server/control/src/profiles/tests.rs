@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airlock_config::Overrides;
-use airlock_domain::Bind;
+use airlock_domain::{Bind, NetworkRules};
 
 use super::*;
 
@@ -57,6 +57,7 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         self_approval: false,
         rootfs: Some("/srv/root".to_owned()),
         root_binds: vec![bind.clone()],
+        network: NetworkRules { allow: vec!["pypi".to_owned()], ..NetworkRules::default() },
         timeout_max: Some(Duration::from_secs(60)),
     };
     let profiles = Profiles::load_with(&settings, Some(folder.path())).expect("profiles");
@@ -66,7 +67,9 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         assert_eq!(profile.sandbox.root_binds, std::slice::from_ref(&bind), "{name}");
         assert_eq!(profile.timeout_max, Duration::from_secs(longest), "{name}");
         assert!(profile.command.timeout <= profile.timeout_max, "{name}");
+        assert!(profile.network.allow_nothing(), "{name}");
     }
+    assert_eq!(profiles.get("agent").expect("agent").network, settings.network);
 }
 
 #[test]
@@ -126,6 +129,7 @@ const FULL: &str = r#"name = "mine"
 extends = "strict"
 description = "all of it"
 secrets = ["DEPLOY_TOKEN"]
+network = { any = false, allow = ["pypi", "example.com"], deny = ["files.example.com"] }
 
 [policy]
 modes = ["default", "plan"]
@@ -291,6 +295,62 @@ fn every_mistake_names_file_place_key_and_cure() {
         assert!(said.starts_with(&format!("mine.toml:{expected}")), "{text:?}: {said}");
         assert!(said.contains("; "), "no remedy in {said}");
     }
+}
+
+#[test]
+fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
+    let text = |name: &str, parent: &str, network: &str| {
+        format!("name = \"{name}\"\nextends = \"{parent}\"\n{network}\n")
+    };
+    let files = [
+        (
+            "base.toml",
+            text(
+                "base",
+                "strict",
+                "network = { allow = [\"b.example\", \"a.example\"], deny = [\"x.example\"] }",
+            ),
+        ),
+        ("same.toml", text("same", "base", "")),
+        ("none.toml", text("none", "base", "network = \"none\"")),
+        ("other.toml", text("other", "none", "[network]\nallow = [\"c.example\"]\ndeny = [\"y.example\"]")),
+        ("any.toml", text("any", "base", "network.any = true")),
+        ("empty.toml", text("empty", "base", "network = {}")),
+    ];
+    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let profiles = load(&files).expect("profiles");
+    let rules = |any, allow: &[&str], deny: &[&str]| {
+        let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
+        NetworkRules { any, allow: owned(allow), deny: owned(deny) }
+    };
+    for (name, expected) in [
+        ("strict", rules(false, &[], &[])),
+        ("agent", rules(false, &[], &[])),
+        ("base", rules(false, &["a.example", "b.example"], &["x.example"])),
+        ("same", rules(false, &["a.example", "b.example"], &["x.example"])),
+        ("none", rules(false, &[], &["x.example"])),
+        ("other", rules(false, &["c.example"], &["x.example", "y.example"])),
+        ("any", rules(true, &[], &["x.example"])),
+        ("empty", rules(false, &[], &["x.example"])),
+    ] {
+        assert_eq!(profiles.get(name).expect(name).network, expected, "{name}");
+    }
+}
+
+#[test]
+fn all_wrong_entries_of_a_network_are_told_with_their_place() {
+    let text = "name = \"mine\"\nnetwork = { allow = [\"pypi\", \"*\", \"a b\"], deny = [\"-\"] }\n";
+    let error = load(&[("mine.toml", text)]).expect_err("three mistakes").to_string();
+    assert_eq!(error.lines().count(), 3, "{error}");
+    for (place, entry) in [("2:30", "allow[1]"), ("2:35", "allow[2]"), ("2:51", "deny[0]")] {
+        let line =
+            error.lines().find(|line| line.contains(&format!("mine.toml:{place}: `network.{entry}`: ")));
+        assert!(line.is_some_and(|line| line.contains("; ")), "{entry}: {error}");
+    }
+    let long: String = (0..300).map(|index| format!("\"h{index}.example\",")).collect();
+    let text = format!("name = \"mine\"\nnetwork.allow = [{long}]\n");
+    let error = load(&[("mine.toml", text.as_str())]).expect_err("too many").to_string();
+    assert!(error.contains("a list has 300 entries, at most 256"), "{error}");
 }
 
 #[test]

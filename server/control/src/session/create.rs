@@ -11,7 +11,7 @@ use airlock_store::{
 use super::{Sessions, not_permitted};
 use crate::{
     api::{ApiError, CreateSession, StartExecution},
-    decision::{WORKSPACE, refused_variables},
+    decision::{WORKSPACE, refused_network, refused_variables},
     model::Principal,
     profiles::ResolvedProfile,
     runners::choose::Wants,
@@ -38,6 +38,7 @@ impl Sessions {
         if !profile.permits(session.mode) {
             violations.push(not_permitted(&profile, session.mode));
         }
+        violations.extend(refused_network("network", request.network.as_ref(), &profile, None));
         if !violations.is_empty() {
             return Err(ApiError::Invalid(violations));
         }
@@ -62,6 +63,7 @@ impl Sessions {
         session.base = request.base.unwrap_or_default();
         session.env = request.env;
         session.labels = request.labels;
+        session.network = request.network;
         session.runner_labels = request.runner_labels;
         session.idle_timeout = request.idle_timeout.unwrap_or(IDLE_TIMEOUT_DEFAULT);
         let key = session.request_id.clone().unwrap_or_default();
@@ -199,6 +201,7 @@ pub(super) fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<Sessio
         idle_timeout: IDLE_TIMEOUT_DEFAULT,
         throwaway: false,
         snapshot: SessionSnapshot::default(),
+        network: None,
         created: Micros(0),
         last_used: Micros(0),
     })

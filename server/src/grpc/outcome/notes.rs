@@ -11,12 +11,15 @@ use airlock_proto::v1::{
 
 /// The maximum number of notes in a result.
 const NOTES: usize = 32;
-/// The maximum number of notes about protected names. Further names are counted in a single note.
+/// The maximum number of notes about protected names, and of those about connections. Further names are counted in a
+/// single note.
 const VIOLATIONS: usize = 16;
 /// The maximum length of a text in bytes.
 const TEXT_BYTES: usize = 1024;
 /// The layers that revert changes of a command.
 const PROTECTING: [&str; 2] = ["protected_names", "git"];
+/// The layer that refuses connections.
+const NETWORK: &str = "network";
 
 /// Returns the notes of a result in the order of display.
 pub(super) fn of(result: &Outcome) -> Vec<Note> {
@@ -47,7 +50,11 @@ pub(super) fn of(result: &Outcome) -> Vec<Note> {
     for text in protected(&result.violations) {
         add("protected_name", text);
     }
-    if let Some(text) = no_network(result) {
+    let refused = refused(&result.violations);
+    for text in &refused {
+        add("network_refused", text.clone());
+    }
+    if let Some(text) = no_network(result).filter(|_| refused.is_empty()) {
         add("no_network", text);
     }
     if let Some(text) = cut(result) {
@@ -80,6 +87,12 @@ fn protected(violations: &[Violation]) -> Vec<String> {
     texts
 }
 
+/// Returns the connections that the runner's proxy refused, or that failed.
+fn refused(violations: &[Violation]) -> Vec<String> {
+    let all = violations.iter().filter(|one| one.layer == NETWORK);
+    all.take(VIOLATIONS).map(|one| one.detail.clone()).collect()
+}
+
 fn violation(one: &Violation) -> String {
     let path = String::from_utf8_lossy(one.path());
     let place = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
@@ -102,10 +115,14 @@ fn no_network(result: &Outcome) -> Option<String> {
     let texts = [&inline.stdout, &inline.stderr];
     let missed = texts.into_iter().flatten().find_map(|one| network::missed(&one.text))?;
     let what = missed.name.map_or_else(|| "other hosts".to_owned(), |name| format!("`{name}`"));
-    Some(format!(
-        "{what} cannot be reached: the sandbox has no network except the session's own loopback, and no \
-         profile setting enables one"
-    ))
+    let why = match result.network_problem.as_str() {
+        "" => {
+            "the sandbox has no network of its own; a command reaches the hosts that the profile's `network` allows \
+             through the proxy in HTTPS_PROXY, unless it is read-only or in mode `plan`"
+        }
+        problem => problem,
+    };
+    Some(format!("{what} cannot be reached: {why}"))
 }
 
 fn cut(result: &Outcome) -> Option<String> {

@@ -210,6 +210,7 @@ async fn a_session_is_updated_by_those_who_may_and_within_its_profile() {
             session_id: session_id.clone(),
             mode: mode.into(),
             idle_timeout: Some(prost_types::Duration { seconds, nanos: 0 }),
+            ..v1::SessionServiceUpdateRequest::default()
         };
         SessionServiceClient::new(world.plain()).update(request(token, update)).await
     };

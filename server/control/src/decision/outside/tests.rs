@@ -30,7 +30,7 @@ fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: M
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     decide(
         profiles.get("p").unwrap(),
-        session,
+        (session, None),
         &spec,
         (mode, floor),
         (b"/workspace", &SessionSnapshot::default()),

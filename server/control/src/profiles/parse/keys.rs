@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_config::text_form;
+use airlock_config::{OrNone, text_form};
 use airlock_domain::{command::Umask, limits::INLINE_MAX};
 use airlock_store::record::RuleScope;
 use schemars::JsonSchema;
@@ -21,6 +21,7 @@ pub(in crate::profiles) struct File {
     pub(super) _description: Option<String>,
     #[serde(default)]
     pub(super) secrets: Vec<String>,
+    pub(in crate::profiles) network: Option<OrNone<Network>>,
     #[serde(rename = "policy")]
     #[schemars(with = "Option<PolicyKeys>")]
     pub(super) _policy: Option<IgnoredAny>,
@@ -38,6 +39,17 @@ pub(in crate::profiles) struct File {
     pub(super) approvals: Approvals,
     #[serde(default)]
     pub(super) shell: ShellKeys,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::profiles) struct Network {
+    #[serde(default)]
+    pub(super) any: bool,
+    #[serde(default)]
+    pub(super) allow: Vec<String>,
+    #[serde(default)]
+    pub(super) deny: Vec<String>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]

@@ -78,8 +78,8 @@ impl Two {
 
     async fn with_lease(lease: Duration) -> Self {
         let peers = Peers::default();
-        let world = World::with_peers(|limits| limits.lease = lease, Arc::new(peers.clone())).await;
-        let second = world.another_with("server-2", Arc::new(peers.clone())).await;
+        let world = Box::pin(World::with_peers(|limits| limits.lease = lease, Arc::new(peers.clone()))).await;
+        let second = Box::pin(world.another_with("server-2", Arc::new(peers.clone()))).await;
         peers.add("server-1", &world.services);
         peers.add("server-2", &second);
         Self { world, second }

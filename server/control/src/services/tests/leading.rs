@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use airlock_domain::{Cause, DeniedBy, ExecutionState, FromRunner, Mode, ToRunner};
-use airlock_store::record::SessionRecord;
+use airlock_domain::{Cause, DeniedBy, ExecutionState, FromRunner, Mode, NetworkRules, ToRunner};
+use airlock_store::{NetworkChange, record::SessionRecord};
 
 use super::support::{Runner, World, alone, denied, run, stranger, who};
 use crate::{
@@ -58,12 +58,12 @@ async fn an_update_is_of_an_open_session_of_ones_own_and_within_the_profile() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
-    let idle = UpdateSession { idle_timeout: Some(Duration::from_secs(5)), mode: None };
-    let after = update(&world, &session, idle).await;
+    let idle = UpdateSession { idle_timeout: Some(Duration::from_secs(5)), ..UpdateSession::default() };
+    let after = update(&world, &session, idle.clone()).await;
     assert_eq!((after.idle_timeout, after.mode), (Duration::from_secs(5), session.mode));
     let refused =
         async |who, change| world.services.sessions.update(who, session.id, change).await.unwrap_err();
-    assert!(matches!(refused(stranger(), idle).await, ApiError::NotFound { .. }));
+    assert!(matches!(refused(stranger(), idle.clone()).await, ApiError::NotFound { .. }));
     // A profile that permits no other mode.
     let reads = CreateSession { profile: Some("strict".to_owned()), ..CreateSession::default() };
     let (strict, ()) = tokio::join!(world.services.sessions.create(who("ann"), reads), runner.open_session());
@@ -81,6 +81,43 @@ async fn an_update_is_of_an_open_session_of_ones_own_and_within_the_profile() {
     closed.unwrap();
     let error = refused(who("ann"), idle).await;
     assert!(matches!(error, ApiError::FailedPrecondition { reason: "SESSION_CLOSED", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_waits_gets_the_network_that_the_session_has_at_its_turn() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let only = |allow: &[&str]| {
+        let allow = allow.iter().map(|entry| (*entry).to_owned()).collect();
+        NetworkRules { allow, ..NetworkRules::default() }
+    };
+    let set = |rules| UpdateSession { network: Some(NetworkChange::Set(rules)), ..UpdateSession::default() };
+    let closed = world.session(&mut runner).await;
+    let refused = world.services.sessions.update(who("ann"), closed.id, set(only(&["a.example"]))).await;
+    assert!(matches!(refused, Err(ApiError::Invalid(_))), "the profile has no network: {refused:?}");
+
+    world.put_profile("own", "name = \"own\"\nextends = \"demo\"\nnetwork.allow = [\"a.example\"]\n");
+    let wanted = CreateSession {
+        profile: Some("own".to_owned()),
+        network: Some(only(&["a.example", "b.example"])),
+        ..CreateSession::default()
+    };
+    let (session, ()) =
+        tokio::join!(world.services.sessions.create(who("ann"), wanted), runner.open_session());
+    let session = session.unwrap();
+    world.start(&session, "touch a").await;
+    let first = runner.take().await;
+    assert_eq!(first.grant.egress, [only(&["a.example"]), only(&["a.example", "b.example"])]);
+    world.start(&session, "touch b").await;
+    world.start(&session, "touch c").await;
+    assert_eq!(update(&world, &session, set(only(&[]))).await.network, Some(only(&[])));
+    runner.ends(&first, 0).await;
+    let second = runner.take().await;
+    assert_eq!(second.grant.egress, [], "the session allows nothing now");
+    let reset = UpdateSession { network: Some(NetworkChange::Reset), ..UpdateSession::default() };
+    assert_eq!(update(&world, &session, reset).await.network, None);
+    runner.ends(&second, 0).await;
+    assert_eq!(runner.take().await.grant.egress, [only(&["a.example"])]);
 }
 
 #[tokio::test]

@@ -1,0 +1,77 @@
+//! The network rules of a grant.
+
+use std::iter;
+
+use airlock_domain::{Mode, NetworkRules};
+use airlock_policy::Decision;
+
+use crate::{api::FieldViolation, profiles::ResolvedProfile, shared::violation};
+
+/// Returns whether a command may use the network that its profile, session and request allow.
+///
+/// A read-only command gets none, because its proof does not cover what another host does. In the mode `plan`, only
+/// read-only commands run; an approval does not change that. Outside the sandbox, the proxy does not confine a command.
+pub(super) fn is_permitted(decision: &Decision, unsandboxed: bool, mode: Mode) -> bool {
+    !decision.read_only && !unsandboxed && mode != Mode::Plan
+}
+
+/// Returns the layers of a grant. Without layers, the command has no network.
+pub(super) fn layers(
+    profile: &NetworkRules,
+    session: Option<&NetworkRules>,
+    request: Option<&NetworkRules>,
+) -> Vec<NetworkRules> {
+    let layers: Vec<&NetworkRules> = iter::once(profile).chain(session).chain(request).collect();
+    // A connection needs every layer.
+    if layers.iter().any(|rules| rules.allow_nothing()) {
+        return Vec::new();
+    }
+    layers.into_iter().cloned().collect()
+}
+
+/// Returns a violation if the rules in `field` allow hosts, although the profile or the session allows none.
+pub(crate) fn refused(
+    field: &str,
+    rules: Option<&NetworkRules>,
+    profile: &ResolvedProfile,
+    session: Option<&NetworkRules>,
+) -> Option<FieldViolation> {
+    rules.filter(|rules| !rules.allow_nothing())?;
+    if profile.network.allow_nothing() {
+        let name = profile.name();
+        let message = format!("profile `{name}` has no network; use a profile that has one, or remove it");
+        return Some(violation(field, message));
+    }
+    session.filter(|session| session.allow_nothing())?;
+    let message = "the session's `network` allows nothing; update the session, or remove it".to_owned();
+    Some(violation(field, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(allow: &str) -> NetworkRules {
+        NetworkRules { allow: vec![allow.to_owned()], ..NetworkRules::default() }
+    }
+
+    #[test]
+    fn a_layer_that_allows_nothing_leaves_no_network() {
+        let (profile, session, request) = (only("a"), only("b"), only("c"));
+        let none = NetworkRules { deny: vec!["d".to_owned()], ..NetworkRules::default() };
+        assert_eq!(layers(&profile, None, None), std::slice::from_ref(&profile));
+        assert_eq!(
+            layers(&profile, Some(&session), Some(&request)),
+            [profile.clone(), session.clone(), request.clone()]
+        );
+        for (profile, session, request) in [
+            (&none, Some(&session), Some(&request)),
+            (&profile, Some(&none), None),
+            (&profile, None, Some(&none)),
+        ] {
+            assert_eq!(layers(profile, session, request), []);
+        }
+        let any = NetworkRules { any: true, ..NetworkRules::default() };
+        assert_eq!(layers(&any, None, None), [any]);
+    }
+}

@@ -6,12 +6,13 @@
 
 mod building;
 mod forker;
+mod listener;
 mod outside;
 mod start;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,13 @@ use std::time::{Duration, Instant};
 
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
 use airlock_init::wire::{HoldPlan, HostIds, MODE_HOLD, Report};
+use serde::Serialize;
 
 use crate::cgroup::{CgroupConfig, Cgroups, NotEnforced};
 use crate::error::LaunchError;
 use crate::runtime::Runtime;
 use crate::session::{SessionNet, UidIsolation};
-use forker::Forker;
+use forker::{Child, Forker};
 
 pub use building::shell_words;
 pub(crate) use forker::Tie;
@@ -36,8 +38,8 @@ const OPTIONS: [&str; 6] =
     ["--args", "--as-pid-1", "--disable-userns", "--json-status-fd", "--perms", "--size"];
 /// Options of newer versions of bubblewrap that are used if available.
 const BETTER: [&str; 2] = ["--overlay", "--assert-userns-disabled"];
-/// The timeout for the creation of a session's network.
-const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout for the creation of a session's network, or of a listener in it.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout for bubblewrap to print its options or its version.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const ANSWER_POLL: Duration = Duration::from_millis(1);
@@ -146,17 +148,8 @@ impl Launcher {
     /// The step that failed.
     pub fn session_net(&self, ids: Option<HostIds>) -> Result<SessionNet, LaunchError> {
         self.check_ids(ids)?;
-        let child = self.forker.fork(MODE_HOLD)?;
-        set_timeouts(&child.socket, HOLD_TIMEOUT)?;
         let plan = HoldPlan { parent: std::process::id(), ids };
-        send_frame(child.socket.as_fd(), &plan, &[]).map_err(before_start)?;
-        match recv_frame(child.socket.as_fd()).map_err(before_start)? {
-            (Report::Ready, _) => {}
-            (Report::Failed { step, fault, cause }, _) => {
-                return Err(LaunchError::Step { step, fault, cause });
-            }
-            _ => return Err(unexpected()),
-        }
+        let (child, _) = self.ask(MODE_HOLD, &plan, &[])?;
         // The child is not reaped before its handle is dropped, so its pid cannot refer to another process.
         let open = |kind| {
             File::open(format!("/proc/{}/ns/{kind}", child.pid()))
@@ -164,6 +157,24 @@ impl Launcher {
                 .map_err(|source| LaunchError::Descriptor { what: "session namespace", source })
         };
         Ok(SessionNet::new(open("user")?, open("net")?))
+    }
+
+    /// Lets `airlock-init` prepare something for a session. Returns its process, which waits or has ended, and the
+    /// descriptors that it sent.
+    fn ask(
+        &self,
+        mode: &'static str,
+        plan: &impl Serialize,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(Child, Vec<OwnedFd>), LaunchError> {
+        let child = self.forker.fork(mode)?;
+        set_timeouts(&child.socket, SESSION_TIMEOUT)?;
+        send_frame(child.socket.as_fd(), plan, fds).map_err(before_start)?;
+        match recv_frame(child.socket.as_fd()).map_err(before_start)? {
+            (Report::Ready, fds) => Ok((child, fds)),
+            (Report::Failed { step, fault, cause }, _) => Err(LaunchError::Step { step, fault, cause }),
+            _ => Err(unexpected()),
+        }
     }
 
     fn check_ids(&self, ids: Option<HostIds>) -> Result<(), LaunchError> {

@@ -28,8 +28,8 @@ mod spec;
 mod status;
 
 pub use airlock_init::wire::{
-    COMMAND_DIRECTORY, COMMAND_FILE, HostIds, INSIDE_BASH_ENV, INSIDE_ID, Landlock, SNAPSHOT_FILE, STAGE,
-    Signal, TerminalSize,
+    COMMAND_DIRECTORY, COMMAND_FILE, HostIds, INSIDE_BASH_ENV, INSIDE_ID, INSIDE_INIT, Landlock,
+    MODE_CONNECT, PROXY_VARIABLE, SNAPSHOT_FILE, STAGE, Signal, TerminalSize,
 };
 pub use args::{Sources, bwrap_args};
 pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};

@@ -86,8 +86,9 @@ impl Default for LaunchSpec {
 impl LaunchSpec {
     /// Returns the launch of a command on read-only mounts, without an environment and without masks.
     ///
-    /// The sandbox does not use three fields: the variables, which are an input of [`crate::env::build_env`]; the
-    /// timeouts, which the caller enforces; and `inline_limit`, which applies to the result.
+    /// The sandbox does not use these fields: the variables, which are an input of [`crate::env::build_env`]; the
+    /// timeouts, which the caller enforces; `inline_limit`, which applies to the result; and the network rules, which
+    /// the caller's proxy applies.
     #[must_use]
     pub fn of(command: &CommandSpec) -> Self {
         let CommandSpec {
@@ -102,6 +103,7 @@ impl LaunchSpec {
             idle_timeout: _,
             inline_limit: _,
             umask,
+            network: _,
         } = command;
         Self {
             command: text.clone(),

@@ -138,7 +138,7 @@ fn prepare(plan: &LaunchPlan, namespaces: Option<(OwnedFd, OwnedFd)>) -> Result<
 }
 
 /// Joins the user namespace first, because it gives the right to join the other.
-fn join((user, net): (OwnedFd, OwnedFd)) -> Result<(), Failure> {
+pub(crate) fn join((user, net): (OwnedFd, OwnedFd)) -> Result<(), Failure> {
     setns(user, CloneFlags::CLONE_NEWUSER).at_system(Step::Join)?;
     setns(net, CloneFlags::CLONE_NEWNET).at_system(Step::Join)
 }

@@ -12,12 +12,18 @@ pub use step::{Fault, Step};
 pub const MODE_LAUNCH: &str = "launch";
 /// The argument for the process that creates a session's namespaces.
 pub const MODE_HOLD: &str = "hold";
+/// The argument for the process that opens a listener on a session's loopback.
+pub const MODE_LISTEN: &str = "listen";
 /// The argument for process 1 of a sandbox.
 pub const MODE_PID1: &str = "pid1";
 /// The argument for the launch step of a command outside the sandbox.
 pub const MODE_OUTSIDE: &str = "outside";
 /// The argument for process 1 of a command outside the sandbox.
 pub const MODE_OUTSIDE_PID1: &str = "outside-pid1";
+/// The argument for a command inside a sandbox that connects to a host through the proxy. Host and port follow.
+pub const MODE_CONNECT: &str = "connect";
+/// The variable with the URL of the proxy, for a command inside a sandbox.
+pub const PROXY_VARIABLE: &str = "AIRLOCK_PROXY";
 
 /// The directory of Airlock's files inside a sandbox.
 pub const INSIDE: &str = "/run/airlock";
@@ -205,6 +211,17 @@ pub struct HoldPlan {
     pub ids: Option<HostIds>,
 }
 
+/// The plan for a listener on a session's loopback. The session's user and network namespace come with it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListenPlan {
+    /// The pid that the parent must have.
+    pub parent: u32,
+    /// The IDs to change to. `None` keeps the runner's.
+    pub ids: Option<HostIds>,
+    /// The maximum number of connections that wait to be accepted.
+    pub backlog: i32,
+}
+
 /// Resource limits that process 1 sets before it forks the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rlimits {
@@ -382,7 +399,8 @@ pub enum Report {
         /// Its pid in the runner's namespace.
         pid: i32,
     },
-    /// The preparation is complete. In the message of process 1, its pidfd comes with it.
+    /// The preparation is complete. In the message of process 1, its pidfd comes with it; in that of
+    /// [`MODE_LISTEN`], the listener.
     Ready,
     /// The shell was started with these Landlock restrictions. The controlling end of its terminal comes with the
     /// message, if it has one.

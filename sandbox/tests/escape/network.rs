@@ -57,6 +57,9 @@ attempts! {
     another_sessions_loopback: probe("connect {server}", "TCP").stopped_by(NetNamespace, "ECONNREFUSED").but(OtherSession);
     another_sessions_loopback_from_an_empty_net: probe("connect {server}", "TCP").read_only()
         .stopped_by(Landlock, "EACCES|ECONNREFUSED").but(OtherSession);
+    another_sessions_proxy: probe("connect {proxy}", "TCP").stopped_by(NetNamespace, "ECONNREFUSED").but(OtherSession);
+    another_sessions_proxy_from_an_empty_net: probe("connect {proxy}", "TCP").read_only()
+        .stopped_by(Landlock, "EACCES|ECONNREFUSED").but(OtherSession);
     another_sessions_list_of_servers: program("test $(grep -c : /proc/net/tcp) != 0 && grep -q \" 0A \" /proc/net/tcp")
         .after(|stage| drop(stage.fill("{server}"))).stopped_by(NetNamespace, "exit status: 1").but(OtherSession);
 

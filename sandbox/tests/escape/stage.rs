@@ -33,6 +33,8 @@ pub(crate) struct Stage {
     sleeper: OnceCell<Sleeper>,
     /// The server on the other session's loopback.
     listening: OnceCell<Running>,
+    /// The runner's listener on the other session's loopback.
+    proxy: OnceCell<TcpListener>,
     /// The targets that [`Stage::fill`] has created.
     things: RefCell<BTreeMap<&'static str, String>>,
 }
@@ -52,8 +54,8 @@ impl Stage {
         let host = Host::new();
         let own = host.session();
         let masks = Vec::new();
-        let (controlled, other, open, sleeper, listening, things) = Default::default();
-        Self { host, own, masks, controlled, other, open, sleeper, listening, things }
+        let (controlled, other, open, sleeper, listening, proxy, things) = Default::default();
+        Self { host, own, masks, controlled, other, open, sleeper, listening, proxy, things }
     }
 
     /// Records that a control of the attempt has succeeded.
@@ -120,7 +122,7 @@ impl Stage {
     /// * `{tcp}`, `{udp}`: servers on the host's loopback (`{tcp_words}`, `{tcp_mapped}`: in other forms);
     /// * `{target}`: a file that every user may write, for controls;
     /// * `{abstract}`, `{socket}`: a listener of the host, by name and by path;
-    /// * `{server}`: a server on the other session's loopback;
+    /// * `{server}`, `{proxy}`: a server and the runner's listener on the other session's loopback;
     /// * `{probe}`: the probe;
     /// * `{open}`: directories like those of a session, for controls;
     /// * `{directory}`: the directory that contains all of these.
@@ -156,6 +158,7 @@ impl Stage {
         put("{abstract}", &|| self.abstract_server());
         put("{socket}", &|| self.path_server());
         put("{server}", &|| self.server_of_other());
+        put("{proxy}", &|| self.proxy_of_other());
         put("{open}", &|| self.open().to_string_lossy().into_owned());
         put("{directory}", &|| self.host.directory.path().to_string_lossy().into_owned());
         words
@@ -215,6 +218,11 @@ impl Stage {
             address.push(byte[0].into());
         }
         address.trim().to_owned()
+    }
+
+    fn proxy_of_other(&self) -> String {
+        let open = || self.host.launcher.session_listener(&self.other()).unwrap();
+        self.proxy.get_or_init(open).local_addr().unwrap().to_string()
     }
 }
 

@@ -5,11 +5,13 @@
 mod binds;
 mod building;
 mod cgroup;
+mod connect;
 mod end;
 mod failures;
 mod input;
 mod killed;
 mod landlock;
+mod listener;
 mod masks;
 mod outside;
 mod paths;

@@ -31,6 +31,8 @@ pub enum Step {
     Loopback,
     /// Joining the session's namespaces.
     Join,
+    /// Opening a listener on the session's loopback.
+    Listener,
     /// Filtering system calls.
     Seccomp,
     /// Executing bubblewrap.

@@ -81,6 +81,11 @@ impl History {
     }
 
     fn insert(&mut self, id: ExecutionId, job: Job) {
+        // The job was new to the process that wrote its record, so its ID was no longer among the remembered ones. It
+        // still is here if that process could not write which other jobs it forgot.
+        if self.forgotten.remove(&id) {
+            self.order.retain(|other| *other != id);
+        }
         self.live += usize::from(job.is_live());
         let replaced = self.jobs.insert(id, job);
         self.uncount(replaced.as_ref());

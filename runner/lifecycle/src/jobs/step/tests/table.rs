@@ -3,7 +3,7 @@
 use airlock_domain::{Cause, Started};
 
 use crate::{
-    jobs::{Effect, Event, History, OfferKey, Phase, Reason, Record, Room, State, Terms, step},
+    jobs::{Effect, Event, History, Known, OfferKey, Phase, Reason, Record, Room, State, Terms, step},
     samples::{epoch, exited, id, lost, refused, session},
 };
 
@@ -179,6 +179,16 @@ fn a_full_runner_refuses_and_gives_up_the_oldest_refusal_first() {
     // A refusal of the same execution is replaced. If it were forgotten, the repeated offer would be refused.
     let own = of([refusal(1, 1), accepted(2, 1)]);
     assert_eq!(words(&own, checked(2, room)), "append accepted");
+}
+
+#[test]
+fn a_job_that_is_recorded_after_it_was_forgotten_is_known() {
+    // As after a restart, if other forgotten jobs were not written.
+    for record in [refusal(1, 2), accepted(1, 2)] {
+        let state = of([forgotten(1), record]);
+        assert_eq!(state.known(key(2)), Known::Answered);
+        assert_eq!(of(state.records()), state);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod check;
 mod defaults;
+mod network;
 mod sections;
 
 use std::{
@@ -17,6 +18,7 @@ use airlock_config::{Loaded, Schema};
 use airlock_domain::RunnerId;
 
 pub use airlock_config::{ConfigError, Layers, Overrides, Problem};
+pub use network::NetworkConfig;
 pub use sections::{
     CgroupConfig, CgroupMode, DrainConfig, EnvConfig, FloorConfig, LimitsConfig, NetworkName,
     ReconnectConfig, RunnerConfig, SecretsConfig, ServerConfig, SpoolConfig, TelemetryConfig,

@@ -3,6 +3,7 @@
 //!
 //! Every check compares with the runner's own configuration. Nothing that a server sends can widen the floor.
 
+mod network;
 mod outside;
 mod refusal;
 
@@ -18,6 +19,7 @@ use airlock_sandbox as sandbox;
 use crate::config::{FloorConfig, RunnerConfig};
 use refusal::{floor, is_plain};
 
+pub(crate) use network::Network;
 pub(crate) use outside::{NO_USER, NO_USER_REMEDY, Outside};
 pub(crate) use refusal::Refusal;
 

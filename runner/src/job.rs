@@ -33,7 +33,8 @@ use tokio::{
 use tracing::{Instrument, Span};
 
 use crate::{
-    files,
+    egress::Egress,
+    files, floor,
     guard::Watch,
     secrets::Replacer,
     spool::{Drain, JobSpool, Stop, StreamWriter, Writers},
@@ -86,6 +87,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         unsandboxed: job.grant.unsandboxed && result.started != Began::No,
         landlock_abi,
         snapshot_problem: job.missed_snapshot(),
+        network_problem: job.network.problem(),
         ..result
     };
     telemetry::ended(&span, &result);
@@ -100,6 +102,8 @@ struct Started {
     writers: Writers,
     /// `None` if the command cannot write.
     disk: Option<DiskWatch>,
+    /// `None` if the command has no network access.
+    egress: Option<Egress>,
 }
 
 /// Starts the command. Blocks until the command runs, or has definitely not started.
@@ -118,10 +122,18 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     // Last, so that they apply to every path that the profile's rules show.
     masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
+    let egress = match &job.network {
+        floor::Network::Open(layers) => Some(Egress::open(&tools.launcher, &tools.proxy, layers, &session)?),
+        floor::Network::None | floor::Network::Closed => None,
+    };
+    let mut env = environment(grant, &profile, &scrubbed.passed, place)?;
+    if let Some(egress) = &egress {
+        env = egress.announce(grant, env)?;
+    }
     let spec = LaunchSpec {
         snapshot: job.snapshot.clone(),
         prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
-        env: environment(grant, &profile, &scrubbed.passed, place)?,
+        env,
         shape: Shape { read_only: grant.read_only, network },
         masks,
         ..LaunchSpec::of(&grant.command)
@@ -136,7 +148,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     } else {
         tools.launcher.start(&profile, &session, &limits, &spec)?
     };
-    Ok(Started { running, watch, spool, writers, disk })
+    Ok(Started { running, watch, spool, writers, disk, egress })
 }
 
 /// Makes the command's pipe or terminal available to writers. If it cannot be used, it is closed, and the command's
@@ -157,7 +169,8 @@ async fn open_input(started: &mut Started, job: &Job) {
 
 /// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
-    let Started { running, watch, spool, writers, disk } = started;
+    let Started { running, watch, spool, writers, disk, egress } = started;
+    let serving = egress.map(Egress::serve);
     let stop = match Stop::new() {
         Ok(stop) => stop,
         Err(error) => return result::no_drain(job, &spool, &error),
@@ -176,6 +189,11 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
         disk: disk.as_ref(),
     };
     let ended = life.until_ended(&mut wait, signals).await;
+    // No process of the command remains. Its access ends before anybody learns of its end.
+    let refused = match serving {
+        Some(serving) => serving.end().await,
+        None => Vec::new(),
+    };
     stop.signal();
     for drain in [Some(stdout), stderr].into_iter().flatten() {
         if let Err(panicked) = drain.await {
@@ -190,7 +208,8 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
             let whole = whole.await;
             // Not awaited: the next command either finds the result or searches itself.
             drop(spawn_blocking(move || rules::look_ahead(&next)));
-            whole.unwrap_or_else(|panicked| result::internal_text(&panicked))
+            let whole = whole.unwrap_or_else(|panicked| result::internal_text(&panicked));
+            result::with_refused(whole, refused)
         }
         Err(panicked) => result::internal(job, &panicked),
     }

@@ -21,6 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     config::{ConfigError, RunnerConfig},
     drain,
+    egress::EgressProxy,
     environ::Environ,
     files::{BaselineLimits, Files, FilesError},
     floor::Below,
@@ -58,6 +59,9 @@ pub enum StartError {
     /// The host's boot ID cannot be read.
     #[error("cannot read {BOOT_ID}: {0}")]
     BootId(io::Error),
+    /// The addresses of the host cannot be listed.
+    #[error("cannot list the addresses of the host: {0}")]
+    Addresses(io::Error),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -220,6 +224,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Services>, File), Sta
     let disk_space = DiskSpace::new(&config.state_dir, limits.disk_reserve_bytes);
     let tools = Tools {
         launcher,
+        proxy: EgressProxy::new().map_err(StartError::Addresses)?,
         spools: Arc::new(spools),
         start_timeout: limits.start_timeout,
         workspace: config.workspace,

@@ -5,7 +5,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use airlock_domain::{RunnerId, limits as contract};
+use airlock_domain::{NetworkRules, RunnerId, limits as contract};
+use airlock_network::Rules;
 use airlock_sandbox::{DiskBackend, UidRange};
 
 use airlock_config::Problem;
@@ -34,6 +35,7 @@ pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
     transfers(&mut found, config);
     workspace(&mut found, config);
     floor(&mut found, config);
+    network(&mut found, config);
     secrets(&mut found, config);
     telemetry(&mut found, config);
     found.0
@@ -266,6 +268,24 @@ fn floor(found: &mut Problems, config: &RunnerConfig) {
                     /run/airlock, /proc, /dev and /sys";
         found.unless(fits, &field, "is not a path where a sandbox can mount a socket", cure);
     }
+}
+
+fn network(found: &mut Problems, config: &RunnerConfig) {
+    const KEY: &str = "floor.network";
+    let rules = NetworkRules::from(config.floor.network.0.clone().unwrap_or_default());
+    if let Some(limit) = rules.beyond_limit() {
+        found.0.push(Problem {
+            origin: None,
+            field: KEY.to_owned(),
+            what: limit,
+            cure: "remove entries".to_owned(),
+        });
+    }
+    let Err(errors) = Rules::parse(rules.any, &rules.allow, &rules.deny) else { return };
+    found.0.extend(errors.iter().map(|error| {
+        let (what, cure) = error.problem_and_remedy();
+        Problem { origin: None, field: error.path(KEY), what: what.to_owned(), cure: cure.to_owned() }
+    }));
 }
 
 fn secrets(found: &mut Problems, config: &RunnerConfig) {

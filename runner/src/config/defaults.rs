@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use airlock_config::OrNone;
+
 use super::sections::{
     DrainConfig, FloorConfig, LimitsConfig, NetworkName, ReconnectConfig, SpoolConfig, TelemetryConfig,
     TransfersConfig, UidConfig, WorkspaceBackend, WorkspaceConfig,
@@ -37,6 +39,7 @@ impl Default for FloorConfig {
             unix_sockets: Vec::new(),
             pass_env: Vec::new(),
             networks: vec![NetworkName::Loopback],
+            network: OrNone(None),
             unsandboxed: false,
             servers: Vec::new(),
             max_timeout: Duration::from_secs(30 * 60),

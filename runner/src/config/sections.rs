@@ -2,11 +2,13 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
-use airlock_config::{Time, YEAR};
+use airlock_config::{OrNone, Time, YEAR};
 use airlock_domain::NetworkMode;
 use airlock_sandbox::{DiskBackend, DiskConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+
+use super::network::NetworkConfig;
 
 /// At most three threads wait for each command. The runtime has 512 blocking threads.
 const MAX_SLOTS: u32 = 128;
@@ -249,8 +251,12 @@ pub struct FloorConfig {
     pub unix_sockets: Vec<PathBuf>,
     /// Variables of the runner's own environment that a profile may pass to commands. Exact names.
     pub pass_env: Vec<String>,
-    /// The kinds of network that a profile may request.
+    /// The network interfaces that a profile may request.
     pub networks: Vec<NetworkName>,
+    /// The hosts that commands may reach through the runner's proxy. A connection must be allowed here and by the
+    /// profile. `allow` and `deny` are lists of presets, names and addresses. `deny` takes precedence. `any` allows
+    /// every public host on the ports 80 and 443.
+    pub network: OrNone<NetworkConfig>,
     /// Whether a command may run outside the sandbox if the request and the profile ask for it too. A runner without
     /// root never permits this, because the command would run as the runner's own user.
     pub unsandboxed: bool,

@@ -42,6 +42,7 @@ pub(crate) fn grant() -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
+        egress: Vec::new(),
     }
 }
 

@@ -16,6 +16,7 @@ use airlock_sandbox::env::Scrubbed;
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 
+use crate::floor::Network;
 use crate::secrets::Replacer;
 use crate::session::OpenSession;
 use crate::stdin::Input;
@@ -164,6 +165,8 @@ pub(crate) struct Job {
     pub(crate) grant: Grant,
     /// The grant's profile, within the floor.
     pub(crate) profile: Profile,
+    /// The grant's network, within the floor.
+    pub(crate) network: Network,
     /// The variables passed from the runner's environment, and the names of those removed.
     pub(crate) scrubbed: Scrubbed,
     /// Replaces, in the command's output, the secrets that the profile names.

@@ -12,6 +12,7 @@ use airlock_sandbox::{
 
 use super::{disk::DiskWatch, handle::Job};
 use crate::{
+    egress::EgressError,
     guard::{GuardError, Watch, failed},
     inline,
     session::OpenSession,
@@ -37,6 +38,17 @@ pub(super) enum Failure {
     Rights,
     #[error("the environment cannot be built")]
     Environment,
+    #[error("the credential for the network cannot be created: {0}")]
+    Credential(getrandom::Error),
+}
+
+impl From<EgressError> for Failure {
+    fn from(error: EgressError) -> Self {
+        match error {
+            EgressError::Listener(error) => Self::Launch(error),
+            EgressError::Credential(error) => Self::Credential(error),
+        }
+    }
 }
 
 impl From<Vec<EnvError>> for Failure {
@@ -68,7 +80,9 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
             message: error.to_string(),
             hint: "change the profile's path rules, or the files that they match".to_owned(),
         },
-        Failure::Environment | Failure::Rights => Cause::Internal { message: failure.to_string() },
+        Failure::Environment | Failure::Rights | Failure::Credential(_) => {
+            Cause::Internal { message: failure.to_string() }
+        }
         Failure::Launch(error) if error.is_shell_unavailable() => {
             Cause::ShellUnavailable { message: error.to_string() }
         }
@@ -142,6 +156,13 @@ pub(super) fn of(
         ..ExecutionResult::not_started(cause)
     };
     with_output(result, spool)
+}
+
+/// Adds the connections that were refused to a result.
+pub(super) fn with_refused(mut result: ExecutionResult, refused: Vec<Violation>) -> ExecutionResult {
+    result.violations.extend(refused);
+    result.violations.truncate(VIOLATIONS);
+    result
 }
 
 /// Returns the violation for output that could not be kept.

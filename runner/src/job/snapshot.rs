@@ -115,6 +115,7 @@ fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
+        egress: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use airlock_sandbox::{
 };
 
 use super::disk_space::DiskSpace;
-use crate::{config::WorkspaceConfig, spool::Spools};
+use crate::{config::WorkspaceConfig, egress::EgressProxy, spool::Spools};
 
 /// The size of `/dev/shm` in bytes.
 const DEV_SHM_BYTES: u64 = 64 << 20;
@@ -18,6 +18,7 @@ const DEV_SHM_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) launcher: Launcher,
+    pub(crate) proxy: EgressProxy,
     pub(crate) spools: Arc<Spools>,
     pub(crate) start_timeout: Duration,
     pub(crate) workspace: WorkspaceConfig,

@@ -145,6 +145,7 @@ impl Admission {
         self.below.check()?;
         self.outside.check(grant)?;
         floor::check(grant, &self.config.floor)?;
+        let network = floor::Network::of(grant, &self.config.floor)?;
         let mut profile = floor::profile(&self.root, &grant.profile, &self.config)?;
         let Some(session) = self.sessions.get(&grant.session_id) else {
             return refuse("no_such_session", "the session is not open on this runner");
@@ -175,6 +176,7 @@ impl Admission {
             id: offer.execution_id,
             grant: grant.clone(),
             profile,
+            network,
             scrubbed,
             replacer,
             snapshot,

@@ -5,6 +5,7 @@ mod commands;
 mod confined;
 mod controls;
 mod disks;
+mod egress;
 mod exchanges;
 mod fake;
 mod faults;

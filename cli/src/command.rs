@@ -19,6 +19,7 @@ mod keys;
 mod list;
 mod logs;
 mod ls;
+mod network;
 mod output;
 mod pager;
 mod place;

@@ -11,6 +11,7 @@ pub mod execution;
 pub mod files;
 pub mod json;
 pub mod names;
+pub mod network;
 pub mod runner;
 pub mod table;
 pub mod text;

@@ -16,7 +16,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airlock_domain::Bind;
+use airlock_config::OrNone;
+use airlock_domain::{Bind, NetworkRules};
 use airlock_mounts::TemporaryDir;
 use airlock_runner::{Runner, RunnerConfig, RunningRunner};
 use airlock_server::{
@@ -36,6 +37,8 @@ pub use uids::UidBlock;
 
 /// The default profile: for a person's own machine, on which agents work all day.
 pub const PROFILE: &str = "agent";
+/// The presets of the hosts that the default profile can reach.
+pub const NETWORK: [&str; 6] = ["pypi", "npm", "crates", "debian", "github", "go"];
 /// The name of the only user, and of its tenant.
 const NAME: &str = "dev";
 /// The time in which the runner must connect to the server.
@@ -64,6 +67,8 @@ pub struct Options {
     pub rootfs: Option<PathBuf>,
     /// Directories and files of the host, each with the path at which it is shown read-only.
     pub binds: Vec<(PathBuf, String)>,
+    /// The hosts that commands can reach with the profile `agent`, and at most with other profiles.
+    pub network: Vec<String>,
     /// The longest timeout that a request may set. `None`: the limit is that of the profile and the runner's floor.
     pub max_timeout: Option<Duration>,
 }
@@ -80,6 +85,7 @@ impl Default for Options {
             drain: Duration::from_secs(3),
             rootfs: None,
             binds: Vec::new(),
+            network: NETWORK.map(str::to_owned).to_vec(),
             max_timeout: None,
         }
     }
@@ -274,6 +280,7 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
     Ok(Ground {
         rootfs: options.rootfs.as_ref().map(real).transpose()?,
         root_binds,
+        network: NetworkRules { allow: options.network.clone(), ..NetworkRules::default() },
         timeout_max: options.max_timeout,
     })
 }
@@ -335,9 +342,10 @@ fn runner_config(
         config.uids.count = uids::COUNT;
     }
     config.drain.grace = options.drain;
-    let Ground { rootfs, root_binds, timeout_max } = ground;
+    let Ground { rootfs, root_binds, network, timeout_max } = ground;
     config.floor.rootfs.extend(rootfs.map(PathBuf::from));
     config.floor.bind_sources.extend(root_binds.into_iter().map(|bind| PathBuf::from(bind.source)));
+    config.floor.network = OrNone(Some(network.into()));
     config.floor.max_timeout = timeout_max.unwrap_or(config.floor.max_timeout);
     for (name, path) in &options.bases {
         let bad = |source| DevError::Base { name: name.clone(), path: path.clone(), source };

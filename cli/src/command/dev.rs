@@ -14,7 +14,7 @@ use super::{Failure, args, interrupt::Interrupts, output, trace::traceparent};
 use crate::render::cause;
 use airlock_client::Settings;
 use airlock_embedded::state::StateDirectory;
-use airlock_embedded::{Dev as Instance, DevError, Options, PROFILE};
+use airlock_embedded::{Dev as Instance, DevError, NETWORK, Options, PROFILE};
 
 /// The default log filter: warnings, except those that `airlock runners` also shows.
 const LOG: &str = "warn,airlock_runner::start=error";
@@ -52,6 +52,13 @@ pub(super) struct Dev {
     /// A directory with a root file system for commands, such as an unpacked image.
     #[arg(long, value_name = "DIR")]
     rootfs: Option<PathBuf>,
+    /// Let commands with the profile `agent` reach a further preset, host or address, such as *.example.com or
+    /// 10.0.0.5:5432/tcp; may be repeated.
+    #[arg(long, value_name = "HOST", conflicts_with = "no_network")]
+    network_allow: Vec<String>,
+    /// Let commands reach no host.
+    #[arg(long)]
+    no_network: bool,
     /// The longest timeout that a command may have, such as 2h [default: 30m]
     #[arg(long, value_name = "DURATION", value_parser = args::duration)]
     max_timeout: Option<Duration>,
@@ -72,6 +79,7 @@ impl Dev {
         let options = Options {
             rootfs: self.rootfs,
             binds,
+            network: if self.no_network { Vec::new() } else { network(self.network_allow) },
             max_timeout: self.max_timeout,
             listen: self.listen,
             profile: self.profile,
@@ -117,6 +125,11 @@ fn greeting(instance: &Instance, profile: &str) -> String {
         instance.address(),
         directory.display(),
     )
+}
+
+/// Returns the default presets and further hosts.
+fn network(more: Vec<String>) -> Vec<String> {
+    NETWORK.map(str::to_owned).into_iter().chain(more).collect()
 }
 
 fn no_place(error: &std::io::Error) -> Failure {

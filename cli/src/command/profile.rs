@@ -9,7 +9,7 @@ use super::{
     list::{every_page, lines},
     output,
 };
-use crate::render::{names, runner as page};
+use crate::render::{names, network, runner as page};
 use airlock_client::v1;
 
 /// List the profiles that you may use, or show one with its rules.
@@ -124,6 +124,7 @@ fn profile(one: &v1::Profile) -> Value {
         "path": one.path,
         "env_names": one.env_names,
         "root_binds": one.root_binds,
+        "network": network::json(one.network.as_ref()),
         "rules": rules.collect::<Vec<_>>(),
     })
 }

@@ -10,6 +10,7 @@ use super::{
     connect::Connect,
     cp,
     list::{ListForm, every_page, show},
+    network::Narrowing,
     output,
 };
 use crate::render::{execution as page, json};
@@ -71,6 +72,8 @@ pub(super) struct Create {
     /// Close the session after this time without a command [default: 1h]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    network: Narrowing,
     /// The key with which a repeated create returns the first session [default: a new key]
     #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
     request_id: String,
@@ -103,6 +106,7 @@ impl Create {
             labels: self.label.into_iter().collect(),
             runner_labels: self.runner_label.into_iter().collect(),
             idle_timeout: args::wire_duration(self.idle_timeout),
+            network: self.network.rules(),
             ..v1::SessionServiceCreateRequest::default()
         };
         let session = client.create_session(request.with_env(args::variables(&self.env)?)).await?;
@@ -120,9 +124,9 @@ impl Create {
     }
 }
 
-/// Change the mode or the idle timeout of a session.
+/// Change the mode, the network or the idle timeout of a session.
 ///
-/// The new mode applies to commands that are decided from now on. The change counts as a use of the
+/// The new mode and network apply to commands that are decided from now on. The change counts as a use of the
 /// session.
 #[derive(Debug, Args)]
 #[command(
@@ -132,11 +136,16 @@ pub(super) struct Update {
     #[command(flatten)]
     connect: Connect,
     /// The loosest mode of its commands.
-    #[arg(long, value_enum, required_unless_present = "idle_timeout")]
+    #[arg(long, value_enum, required_unless_present_any = ["idle_timeout", "network_allow", "no_network", "reset_network"])]
     mode: Option<Mode>,
     /// Close the session after this time without a command.
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    network: Narrowing,
+    /// No longer narrow the profile's network.
+    #[arg(long, conflicts_with_all = ["network_allow", "no_network"])]
+    reset_network: bool,
     /// Print the whole session as JSON.
     #[arg(long)]
     json: bool,
@@ -152,6 +161,8 @@ impl Update {
             session_id: self.id,
             mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
             idle_timeout: args::wire_duration(self.idle_timeout),
+            network: self.network.rules(),
+            reset_network: self.reset_network,
         };
         let session = client.update_session(request).await?;
         if self.json {

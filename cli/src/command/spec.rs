@@ -7,6 +7,7 @@ use clap::Args;
 use super::{
     Failure,
     args::{self, Mode, OnAsk, Shell},
+    network::Narrowing,
     place,
 };
 use airlock_client::v1;
@@ -79,6 +80,8 @@ pub(super) struct Spec {
     /// The umask of the command, in octal, such as 027 [default: the profile's]
     #[arg(long, value_name = "MASK", value_parser = args::umask)]
     umask: Option<String>,
+    #[command(flatten)]
+    network: Narrowing,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -120,6 +123,7 @@ impl Spec {
             base: base.unwrap_or_default(),
             inline_limit: self.inline_limit.unwrap_or(0),
             umask: self.umask.unwrap_or_default(),
+            network: self.network.rules(),
             ..v1::ExecutionSpec::default()
         };
         Ok(spec.with_command(args::command_text(self.command)).with_env(args::variables(&self.env)?))

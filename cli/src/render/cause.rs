@@ -202,6 +202,9 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if !outcome.snapshot_problem.is_empty() {
         rows.push(("no snapshot", escape::line(outcome.snapshot_problem.as_bytes())));
     }
+    if !outcome.network_problem.is_empty() {
+        rows.push(("no network", escape::line(outcome.network_problem.as_bytes())));
+    }
     rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
     for (name, list) in [("withheld", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
     {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::SystemTime};
 
-use super::{cause, decision, escape, names, table::table, time};
+use super::{cause, decision, escape, names, network, table::table, time};
 use airlock_client::v1::{
     BackgroundedBy, Execution, ExecutionState, LinkState, Mode, OutputState, Runner, RunnerState, Session,
     SessionState, Shell, Started,
@@ -77,6 +77,9 @@ pub fn execution(one: &Execution) -> String {
     row("attempts", one.attempt.to_string());
     row("shell", names::lower::<Shell>(one.shell));
     row("directory", escape::line(one.directory()));
+    if one.network.is_some() {
+        row("network", network::text(one.network.as_ref()));
+    }
     row("approval", one.approval_id.clone());
     for (key, value) in &one.labels {
         row("label", format!("{}={}", shown(key), shown(value)));

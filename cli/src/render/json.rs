@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 pub use files::{change, file, piece, quarantined};
 
-use super::{names, time};
+use super::{names, network, time};
 use airlock_client::{
     ClientError, Violation,
     v1::{
@@ -99,6 +99,7 @@ pub fn execution(one: &Execution) -> Value {
         "verdict": names::lower::<Verdict>(one.verdict),
         "output_state": names::upper::<OutputState>(one.output_state),
         "partial_from": one.partial_from,
+        "network": network::json(one.network.as_ref()),
         "pty": one.pty.as_ref().map(|pty| json!({"rows": pty.rows, "cols": pty.cols, "term": pty.term})),
         "result": one.result.as_ref().map(outcome),
         "approval_id": known(!one.approval_id.is_empty(), || one.approval_id.clone()),
@@ -143,6 +144,7 @@ fn outcome(one: &Outcome) -> Value {
         "interrupted": one.interrupted,
         "inline": one.inline.as_ref().map(parts::inline),
         "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
+        "network_problem": known(!one.network_problem.is_empty(), || one.network_problem.clone()),
         "notes": one.notes.iter().map(|note| json!({"code": note.code, "text": note.text})).collect::<Vec<_>>(),
     })
 }
@@ -256,6 +258,7 @@ pub fn session(one: &Session) -> Value {
         "created": time::rfc3339(one.created.as_ref()),
         "idle_timeout": time::duration(one.idle_timeout.as_ref()).map(|span| span.as_secs_f64()),
         "throwaway": one.throwaway,
+        "network": network::json(one.network.as_ref()),
         "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
     })
 }

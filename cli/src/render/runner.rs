@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, time::SystemTime};
 
-use super::{escape, names, table::table, time};
+use super::{escape, names, network, table::table, time};
 use airlock_client::v1::{Mode, Profile, Runner, RunnerState, Verdict};
 
 /// Formats everything about a runner, with each layer of its host.
@@ -74,6 +74,7 @@ pub fn profile(one: &Profile) -> String {
         ("PATH", shown(&one.path)),
         ("variables", join(&one.env_names)),
         ("binds", join(&one.root_binds)),
+        ("network", network::text(one.network.as_ref())),
         ("version", hex::encode(&one.policy_version)),
     ]);
     let rows: Vec<_> =

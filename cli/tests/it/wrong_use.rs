@@ -52,6 +52,7 @@ const ANY: &[&str] = &[
     "key",
     "log",
     "name",
+    "network-allow",
     "otlp",
     "output",
     "prefix",

@@ -8,15 +8,23 @@
 {{- ternary (printf "%d" (int64 .)) (toString .) (eq . (floor .)) -}}
 {{- else if kindIs "slice" . -}}
 [{{ range $index, $one := . }}{{ if $index }}, {{ end }}{{ include "airlock.toml.value" $one }}{{ end }}]
+{{- else if kindIs "map" . -}}
+{ {{- $comma := "" }}
+{{- range $key, $one := . }}{{ $comma }} {{ include "airlock.toml.key" $key }} = {{ include "airlock.toml.value" $one }}{{ $comma = "," }}{{ end }} }
 {{- else -}}
 {{ toString . }}
 {{- end -}}
 {{- end -}}
 
+{{/* Returns a key, in quotes where TOML requires it. */}}
+{{- define "airlock.toml.key" -}}
+{{ ternary . (toJson .) (regexMatch "^[A-Za-z0-9_-]+$" .) }}
+{{- end -}}
+
 {{/* Returns one line KEY = VALUE per entry. */}}
 {{- define "airlock.toml.lines" -}}
 {{- range $key, $value := . }}
-{{ ternary $key (toJson $key) (regexMatch "^[A-Za-z0-9_-]+$" $key) }} = {{ include "airlock.toml.value" $value }}
+{{ include "airlock.toml.key" $key }} = {{ include "airlock.toml.value" $value }}
 {{- end }}
 {{- end -}}
 

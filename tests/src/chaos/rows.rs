@@ -47,7 +47,7 @@ impl Row {
             Self::StoreGone => store::gone(plan).await,
             Self::DiskFull => Box::pin(disk::full(plan)).await,
             Self::RunnerStops => stops::runner(plan).await,
-            Self::ServerStops => stops::server(plan).await,
+            Self::ServerStops => Box::pin(stops::server(plan)).await,
         }
     }
 }

@@ -323,6 +323,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
+        egress: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{os::unix::fs::symlink, time::Duration};
 
-use airlock_domain::{Bind, DecidedPath, Grant, PathAccess, Requirement, limits};
+use airlock_domain::{Bind, DecidedPath, Grant, NetworkRules, PathAccess, Requirement, limits};
 use airlock_proto::{runner_v1 as wire, runner_v1::connect_response::Message as Down};
 use airlock_tests::site::Site;
 use serde_json::json;
@@ -84,6 +84,11 @@ fn beyond_limits() -> Vec<(&'static str, &'static str, Change)> {
     ]
 }
 
+fn network(allow: &[&str]) -> NetworkRules {
+    let allow = allow.iter().map(|entry| (*entry).to_owned()).collect();
+    NetworkRules { allow, ..NetworkRules::default() }
+}
+
 fn malformed() -> Vec<(&'static str, &'static str, Change)> {
     let many =
         |grant: &mut Grant| grant.command.env.extend((0..257).map(|index| (format!("V{index}"), vec![])));
@@ -148,6 +153,23 @@ fn malformed() -> Vec<(&'static str, &'static str, Change)> {
     ]
 }
 
+fn malformed_network() -> Vec<(&'static str, &'static str, Change)> {
+    vec![
+        change("network for a read-only command", "malformed_grant", |grant| {
+            (grant.read_only, grant.egress) = (true, vec![network(&["pypi"])]);
+        }),
+        change("network rules that are none", "malformed_grant", |grant| {
+            grant.egress = vec![network(&["*"])];
+        }),
+        change("many network rules", "malformed_grant", |grant| {
+            grant.egress = vec![network(&["a.example"; limits::NETWORK_ENTRIES + 1])];
+        }),
+        change("many layers of network rules", "malformed_grant", |grant| {
+            grant.egress = vec![network(&["pypi"]); limits::NETWORK_LAYERS + 1];
+        }),
+    ]
+}
+
 /// Requires that this program is in a place that commands cannot write.
 fn trusting(program: &'static [u8]) -> impl Fn(&mut Grant) {
     move |grant| {
@@ -180,6 +202,7 @@ async fn offers_beyond_the_floor_are_refused() {
     are_refused(&mut link, &site, binds(&site)).await;
     are_refused(&mut link, &site, beyond_limits()).await;
     are_refused(&mut link, &site, malformed()).await;
+    are_refused(&mut link, &site, malformed_network()).await;
     link.an_honest_job_runs(&site, &runner).await;
 
     // The control: everything that the floor permits is granted.

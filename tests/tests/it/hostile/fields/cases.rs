@@ -2,6 +2,7 @@
 
 mod approvals;
 mod files;
+mod network;
 mod output;
 
 use std::collections::BTreeMap;
@@ -198,6 +199,7 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
         ["8", "1000", "0o22", "00022", "u=rwx"]
             .map(|mask| ("spec.umask", "octal digits", one(|spec| spec.umask = mask.to_owned()))),
     );
+    bad.extend(network::specs());
     bad
 }
 
@@ -253,6 +255,7 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         separate_stderr: true,
         pty: Some(v1::Pty { rows: 4097, cols: 4097, term: "/".to_owned() }),
         umask: "8".to_owned(),
+        network: Some(network::rules(&["*"], &[""])),
         ..Default::default()
     };
     let fields = vec![
@@ -275,6 +278,8 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         "spec.pty.cols",
         "spec.pty.term",
         "spec.umask",
+        "spec.network.allow",
+        "spec.network.deny",
     ];
     (spec, fields)
 }
@@ -360,6 +365,7 @@ fn sessions() -> Vec<Case> {
     for (said, time) in bad_times(24 * 3600 + 1) {
         add("idle_timeout", said, &|request| request.idle_timeout = time);
     }
+    cases.extend(network::sessions());
     for (said, session_id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
         let request = v1::SessionServiceGetRequest { session_id };
         cases.push(case("/airlock.v1.SessionService/Get", "session_id", said, &request));

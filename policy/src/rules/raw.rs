@@ -63,16 +63,19 @@ impl<'t> RawViews<'t> {
         budget: &StepBudget,
     ) -> bool {
         self.views.iter().flat_map(|view| &view.distinct).any(|word| {
+            let is_glob = word.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['));
+            let length = workspace.len() + home.len() + word.len();
+            let steps = if is_glob { length * pattern.text().len() } else { 0 };
+            // Before the path is built, which takes as long as the comparison.
+            if !budget.spend(PATH_STEPS + length + steps) {
+                return false;
+            }
             let word = String::from_utf8_lossy(word);
             let path = match word.strip_prefix("~/") {
                 Some(rest) => crate::analysis::join(home, rest),
                 None => crate::analysis::join(workspace, &word),
             };
-            let is_glob = word.contains(['*', '?', '[']);
-            let steps = if is_glob { path.len() * pattern.text().len() } else { 0 };
-            budget.spend(PATH_STEPS + path.len() + steps)
-                && (pattern.matches(&path, workspace, home)
-                    || (is_glob && pattern.may_match(&path, workspace, home)))
+            pattern.matches(&path, workspace, home) || (is_glob && pattern.may_match(&path, workspace, home))
         })
     }
 

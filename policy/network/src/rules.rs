@@ -1,4 +1,4 @@
-//! The rules of one layer: a list of what it allows, a list of what it denies, and whether it allows every public host.
+//! The rules of one layer: allowed hosts, denied hosts, and whether every public host is allowed.
 //!
 //! [`entry`] parses one entry. This module reads the lists, and replaces presets by their entries.
 

@@ -1,4 +1,4 @@
-//! What the parts of one connection of a command share, and what may end it.
+//! The state of one connection of a command to the proxy, and the reasons to close it.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ pub(crate) struct PlainHttp {
     pub(crate) target: Target,
 }
 
-/// What the parts of one HTTP connection share.
+/// The state of one HTTP connection.
 pub(crate) struct Client {
     pub(crate) execution: Arc<Execution>,
     /// Bytes that were exchanged with the client.

@@ -160,7 +160,7 @@ fn every_kind_has_a_name() {
 }
 
 proptest! {
-    /// The standard library has less knowledge. What it knows is never public.
+    /// An address that the standard library classifies as special is never public here.
     #[test]
     fn what_the_standard_library_knows_is_not_public(bits in any::<u32>(), high in any::<u128>()) {
         let v4 = std::net::Ipv4Addr::from(bits);

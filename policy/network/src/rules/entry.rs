@@ -96,12 +96,12 @@ impl Entry {
         self.raw
     }
 
-    /// Reports whether the entry, in a list of allowed hosts, allows what a command asks for.
+    /// Reports whether this entry of `allow` allows the target.
     pub(crate) fn allows(&self, target: &Target) -> bool {
         self.allows_port(target.port) && self.hosts.allow(&target.host)
     }
 
-    /// Reports whether the entry, in a list of denied hosts, denies what a command asks for.
+    /// Reports whether this entry of `deny` denies the target.
     pub(crate) fn denies(&self, target: &Target) -> bool {
         self.port.is_none_or(|only| only == target.port) && self.hosts.deny(&target.host)
     }

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use super::metered::Metered;
 use crate::{client::Client, report::SharedReport};
 
-/// The body of an answer: a text of the proxy, or what the target sends.
+/// The body of an answer: a text of the proxy, or the body of the target's answer.
 pub(crate) enum Body {
     Text(Option<Bytes>),
     Forwarded(Box<Forwarded>),

@@ -26,7 +26,7 @@ const MARKER_HEAD: &[u8] = b"GET /refused-by-airlock HTTP/1.1\r\n\r\n";
 /// The first head that was refused on a connection.
 pub(crate) type Refused = Arc<OnceLock<HeadError>>;
 
-/// What the gate expects.
+/// The part of the stream that comes next.
 #[derive(Clone, Copy)]
 enum Expected {
     Head,

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{client::Client, connection::Protocol, open::Opened, report::Report};
 
-/// What the requests of one connection share.
+/// The state that all requests of one connection use.
 pub(crate) struct Service {
     client: Arc<Client>,
     refused: Refused,

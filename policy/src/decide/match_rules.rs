@@ -1,6 +1,8 @@
 //! Matches rules with the commands that were found: the rules that deny or ask, and the paths that
 //! rules permit.
 
+use std::cell::OnceCell;
+
 use super::path_rules;
 use super::spelling::{self, FlaggedCommand};
 use crate::analysis::Found;
@@ -131,7 +133,8 @@ impl<'a> RuleSet<'a> {
         facts: &Facts<'_>,
         candidates: &[Candidate<'_>],
     ) -> Option<(Option<usize>, Option<crate::Span>)> {
-        candidates.iter().enumerate().find_map(|(index, candidate)| {
+        let mut candidates = candidates.iter().enumerate().take_while(|_| !self.budget.is_used_up());
+        candidates.find_map(|(index, candidate)| {
             let span = self.place_at(rule, facts, index, candidate)?;
             Some((Some(index), Some(span)))
         })
@@ -154,7 +157,9 @@ impl<'a> RuleSet<'a> {
             Tool::Bash | Tool::PowerShell => {
                 rule.words().filter(|words| candidate.may_meet(words, &self.budget)).map(|_| found.span)
             }
-            Tool::Read | Tool::Edit => path_rules::hit(rule, facts, index, &self.budget),
+            Tool::Read | Tool::Edit => {
+                path_rules::hit(rule, facts, index, &candidate.loose_paths, &self.budget)
+            }
         }
     }
 
@@ -268,6 +273,8 @@ struct Candidate<'w> {
     flagged: Option<FlaggedCommand<'w>>,
     /// Whether each word may be a program that the command launches.
     opaque: bool,
+    /// The loose paths of the command, once a rule has to be compared with them.
+    loose_paths: OnceCell<Vec<Located>>,
 }
 
 fn candidates<'w>(facts: &'w Facts<'_>) -> Vec<Candidate<'w>> {
@@ -278,7 +285,7 @@ impl<'w> Candidate<'w> {
     fn of(found: &'w Found) -> Self {
         let written = word_views(&found.words);
         let Some((WordView::Known(program), rest)) = written.split_first() else {
-            return Self { forms: Vec::new(), flagged: None, opaque: false };
+            return Self { forms: Vec::new(), flagged: None, opaque: false, loose_paths: OnceCell::new() };
         };
         let name = base_name(program);
         let by_name: Vec<WordView<'_>> =
@@ -291,7 +298,7 @@ impl<'w> Candidate<'w> {
             forms.insert(0, git.into_iter().chain(rest).collect());
         }
         forms.dedup();
-        Self { forms, flagged: FlaggedCommand::of(found), opaque: found.opaque }
+        Self { forms, flagged: FlaggedCommand::of(found), opaque: found.opaque, loose_paths: OnceCell::new() }
     }
 
     /// Reports whether the command may match the rule.

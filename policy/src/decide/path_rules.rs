@@ -1,6 +1,8 @@
 //! Deny and ask rules for paths. A rule applies to every path that a command may read or write, as far as its words
 //! show. A word with an unknown value matches no rule; the sandbox limits the paths that it can reach.
 
+use std::cell::OnceCell;
+
 use crate::analysis::Found;
 use crate::decision::{Access, Span};
 use crate::facts::{CommandFacts, Facts};
@@ -21,8 +23,15 @@ pub(super) fn fits(rule: &Rule, access: Access) -> bool {
     }
 }
 
-/// Returns the span of the command that the rule applies to.
-pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, budget: &StepBudget) -> Option<Span> {
+/// Returns the span of the command that the rule applies to. `loose` holds the command's loose paths once they are
+/// needed.
+pub(super) fn hit(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    index: usize,
+    loose: &OnceCell<Vec<Located>>,
+    budget: &StepBudget,
+) -> Option<Span> {
     let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
     let pattern = rule.path()?;
     let used = command.paths.iter().filter(|path| fits(rule, path.access));
@@ -36,8 +45,8 @@ pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, budget: &StepBud
     if understands_paths(found, command) {
         return None;
     }
-    let words = found.words.iter().skip(1);
-    words.filter(|word| word_meets(pattern, word, found, facts, budget)).map(|word| word.span).next()
+    let loose = loose.get_or_init(|| loose_paths(found, facts));
+    loose.iter().find(|path| meets(pattern, path, facts, budget)).map(|path| path.span)
 }
 
 fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, budget: &StepBudget) -> bool {
@@ -73,28 +82,17 @@ fn understands_paths(found: &Found, command: &CommandFacts) -> bool {
     understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found))
 }
 
-/// Reports whether the word, or a part of it that could be a path, matches the pattern.
-fn word_meets(
-    pattern: &PathPattern,
-    word: &Word,
-    found: &Found,
-    facts: &Facts<'_>,
-    budget: &StepBudget,
-) -> bool {
+/// Returns the loose paths of a command: each word, and each part of a word, that could be a path.
+fn loose_paths(found: &Found, facts: &Facts<'_>) -> Vec<Located> {
     let parts = [whole as fn(&[u8]) -> Option<&[u8]>, value, behind_colon, behind_at, behind_short_flag];
-    parts.iter().any(|part| {
-        part(&word.lead).is_some_and(|text| {
-            let path = Word {
-                text: word.text.is_some().then(|| text.to_vec()),
-                lead: text.to_vec(),
-                ..word.clone()
-            };
-            let located = crate::paths::locate(&PathWord::read(&path), &found.directory, &facts.places);
-            located
-                .iter()
-                .any(|path| (path.exact || path.glob.is_some()) && meets(pattern, path, facts, budget))
-        })
-    })
+    let words = found.words.iter().skip(1);
+    let texts = words.flat_map(|word| parts.iter().filter_map(move |part| Some((word, part(&word.lead)?))));
+    let located = texts.flat_map(|(word, text)| {
+        let path =
+            Word { text: word.text.is_some().then(|| text.to_vec()), lead: text.to_vec(), ..word.clone() };
+        crate::paths::locate(&PathWord::read(&path), &found.directory, &facts.places)
+    });
+    located.filter(|path| path.exact || path.glob.is_some()).collect()
 }
 
 fn whole(text: &[u8]) -> Option<&[u8]> {

@@ -37,8 +37,8 @@ pub(crate) struct RawViews<'t> {
 #[derive(Debug)]
 struct View<'t> {
     words: Vec<(&'t [u8], usize)>,
-    /// Each word once.
-    distinct: Vec<&'t [u8]>,
+    /// Each word once, and whether it is a shell glob.
+    distinct: Vec<(&'t [u8], bool)>,
     /// The words that are paths, by the part after the last slash.
     base_names: Vec<(&'t [u8], usize)>,
 }
@@ -62,10 +62,9 @@ impl<'t> RawViews<'t> {
         (workspace, home): (&str, &str),
         budget: &StepBudget,
     ) -> bool {
-        self.views.iter().flat_map(|view| &view.distinct).any(|word| {
-            let is_glob = word.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['));
+        for (word, is_glob) in self.views.iter().flat_map(|view| &view.distinct) {
             let length = workspace.len() + home.len() + word.len();
-            let steps = if is_glob { length * pattern.text().len() } else { 0 };
+            let steps = if *is_glob { length * pattern.text().len() } else { 0 };
             // Before the path is built, which takes as long as the comparison.
             if !budget.spend(PATH_STEPS + length + steps) {
                 return false;
@@ -75,8 +74,12 @@ impl<'t> RawViews<'t> {
                 Some(rest) => crate::analysis::join(home, rest),
                 None => crate::analysis::join(workspace, &word),
             };
-            pattern.matches(&path, workspace, home) || (is_glob && pattern.may_match(&path, workspace, home))
-        })
+            let may_find = || *is_glob && pattern.may_match(&path, workspace, home);
+            if pattern.matches(&path, workspace, home) || may_find() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the words that start with a dash.
@@ -103,6 +106,8 @@ impl<'t> View<'t> {
         base_names.sort_unstable();
         let mut distinct: Vec<_> = words.iter().map(|(word, _)| *word).collect();
         distinct.dedup();
+        let is_glob = |word: &[u8]| word.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['));
+        let distinct = distinct.into_iter().map(|word| (word, is_glob(word))).collect();
         Self { words, distinct, base_names }
     }
 

@@ -11,8 +11,8 @@ pub const MAX_HEREDOCS: usize = 16;
 pub const MAX_DELIMITER_BYTES: usize = 40;
 /// The largest number of `$[` in a parsed command.
 pub const MAX_OLD_ARITHMETIC: usize = 8;
-/// The largest number of bars, `[[`, `?(`, `=(`, unmatched closing brackets and control characters
-/// in a parsed command. The grammar's time grows with their square.
+/// The largest number of bars, `[[`, `=~`, `?(`, `=(`, `) (`, unmatched closing brackets and control characters in a
+/// parsed command. The grammar's time grows with their square.
 pub const MAX_COSTLY_CHARACTERS: usize = 256;
 /// The largest number of times that a text is parsed again because the grammar reads line ends as blanks.
 pub const MAX_PARSES_BY_LINES: usize = 4;

@@ -42,6 +42,8 @@ fn a_text_that_is_costly_for_the_grammar_is_not_parsed() {
         ("?(a);", characters, "too_costly_to_parse"),
         ("[[ a ]];", characters, "too_costly_to_parse"),
         ("a=(a);", characters, "too_costly_to_parse"),
+        ("a =~ b;", characters, "too_costly_to_parse"),
+        ("(a) (b);", characters, "too_costly_to_parse"),
         ("cat <<a;", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("<<a\n", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("a $[;", limits::MAX_OLD_ARITHMETIC, "too_much_arithmetic"),

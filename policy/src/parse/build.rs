@@ -253,7 +253,9 @@ fn check_comment(builder: &mut Builder<'_>, node: Node<'_>) {
     let glued = before
         .first()
         .is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')'));
-    if !text.starts_with(b"#") || text.contains(&b'\n') || glued || touches_expansion(node) {
+    // Finding the previous sibling takes longer the more of them there are.
+    let in_word = glued || (before == b")" && touches_expansion(node));
+    if !text.starts_with(b"#") || text.contains(&b'\n') || in_word {
         builder.incomplete(node);
     }
     if text.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) {

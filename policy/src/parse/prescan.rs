@@ -145,6 +145,10 @@ impl Scanner<'_> {
                 self.costly();
                 self.at += 1;
             }
+            b'=' if self.peek(1) == b'~' => {
+                self.costly();
+                self.at += 2;
+            }
             _ => self.bracket(byte),
         }
     }
@@ -161,6 +165,12 @@ impl Scanner<'_> {
     fn opens_pattern_or_array(&self) -> bool {
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
         matches!(before, Some(b'?' | b'*' | b'+' | b'@' | b'!' | b'='))
+    }
+
+    /// Recognizes `(a) (`, which bash reads in few places.
+    fn follows_parenthesis(&self) -> bool {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        before.trim_ascii_end().last() == Some(&b')')
     }
 
     fn bracket(&mut self, byte: u8) {
@@ -195,7 +205,7 @@ impl Scanner<'_> {
     }
 
     fn parenthesis(&mut self) {
-        if self.opens_pattern_or_array() {
+        if self.opens_pattern_or_array() || self.follows_parenthesis() {
             self.costly();
         }
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));

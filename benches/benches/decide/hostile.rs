@@ -89,8 +89,16 @@ pub(crate) fn cases() -> Vec<Case> {
             all.push(case(name, fill(part, limits::MAX_PARSED_BYTES), rules));
             all.push(case(name, fill(part, limits::MAX_COMMAND_BYTES), rules));
         }
+        for length in [limits::MAX_PARSED_BYTES, limits::MAX_COMMAND_BYTES] {
+            all.push(case(name, different_words(length), rules));
+        }
     }
     all
+}
+
+/// Returns a text in which no word occurs twice.
+fn different_words(length: usize) -> Vec<u8> {
+    (0..length / 6).map(|n| format!("{n:05} ")).collect::<String>().into_bytes()
 }
 
 /// Returns texts with the largest number of heredocs: on one line, in sequence, nested in text.

@@ -41,7 +41,8 @@ struct Body {
     sent: Instant,
     /// Sessions that the runner was asked to open on this link, and that it has not closed.
     opening: HashSet<SessionId>,
-    /// Sessions that the runner reported as open before it was reconciled.
+    /// Sessions that the runner reported as open, and has not closed. A reconciliation that the store interrupted needs
+    /// them again.
     sessions: HashSet<SessionId>,
     /// The new directories of sessions after the old one was removed, until the corresponding refusal arrives.
     set_back: HashMap<SessionId, Vec<u8>>,
@@ -319,13 +320,20 @@ impl Link {
         self.body().opening.contains(&id)
     }
 
-    /// Records that the runner has a session. The ID is needed only until the reconciliation.
+    /// Records that the runner has a session.
     pub(crate) fn set_has_session(&self, id: SessionId) {
         let mut body = self.body();
         body.probes.sessions.0.remove(&id);
-        if !body.reconciled {
-            body.sessions.insert(id);
-        }
+        body.sessions.insert(id);
+    }
+
+    /// Records that the runner has closed a session, or could not open it.
+    pub(crate) fn set_has_no_session(&self, id: SessionId) {
+        let mut body = self.body();
+        body.opening.remove(&id);
+        body.set_back.remove(&id);
+        body.sessions.remove(&id);
+        body.probes.sessions.0.remove(&id);
     }
 
     /// Records the new directory of a session after the old one was removed.
@@ -341,7 +349,7 @@ impl Link {
         self.body().set_back.remove(&id)
     }
 
-    /// Returns the sessions that the runner reported before it was reconciled.
+    /// Returns the sessions that the runner has reported on this link and not closed.
     pub(crate) fn sessions(&self) -> HashSet<SessionId> {
         self.body().sessions.clone()
     }
@@ -350,7 +358,6 @@ impl Link {
     /// certainly missing.
     pub(crate) fn miss_sessions(&self, missing: Vec<SessionId>) -> bool {
         let mut body = self.body();
-        body.sessions.clear();
         let is_none = missing.is_empty();
         let settles = if is_none { 0 } else { body.probes.sent + 1 };
         body.probes.sessions = (missing.into_iter().collect(), settles);
@@ -396,13 +403,6 @@ impl Link {
     pub(crate) fn set_probed(&self, number: u64) {
         let mut body = self.body();
         body.probes.answered = body.probes.answered.max(number.min(body.probes.sent));
-    }
-
-    pub(crate) fn clear_opening(&self, id: SessionId) {
-        let mut body = self.body();
-        body.opening.remove(&id);
-        body.set_back.remove(&id);
-        body.probes.sessions.0.remove(&id);
     }
 
     /// Moves all times of this link into the past by `time`.

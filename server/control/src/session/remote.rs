@@ -60,10 +60,10 @@ impl Sessions {
             }
             SessionPhase::Failed { reason, message } => {
                 self.session_failed(&session, reason, message).await?;
-                link.clear_opening(id);
+                link.set_has_no_session(id);
             }
             SessionPhase::Closed => {
-                link.clear_opening(id);
+                link.set_has_no_session(id);
                 self.session_closed(&session).await?;
             }
         }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use airlock_domain::{
-    CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, OutputState,
-    SessionSnapshot, Started, ToRunner,
+    CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, FromRunner, JobPhase, LinkState,
+    OutputState, SessionSnapshot, Started, ToRunner,
 };
 use airlock_store::{
     Transition,
@@ -314,6 +314,23 @@ async fn a_session_that_its_runner_does_not_have_is_lost_and_says_so() {
     let other = world.services.sessions.get(who("ann"), other.id).await.unwrap();
     assert_eq!(other.state, SessionState::Lost);
     assert_eq!(other.state_message, "its runner no longer has it");
+}
+
+/// The server repeats a reconciliation if the store failed before its end.
+#[tokio::test]
+async fn a_repeated_reconciliation_loses_no_session() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let before = world.session(&mut runner).await;
+    let mut runner = Runner::again(&world, runner.epoch).await;
+    runner.reconciled().await;
+    let after = world.session(&mut runner).await;
+    runner.say(FromRunner::Reconciled).await;
+    runner.answer_probes().await;
+    for id in [before.id, after.id] {
+        let session = world.services.sessions.get(who("ann"), id).await.unwrap();
+        assert_eq!(session.state, SessionState::Open, "{}", session.state_message);
+    }
 }
 
 #[tokio::test]

@@ -20,8 +20,8 @@ a_port() { echo $((12000 + RANDOM % 5000)); }
 export PGCTLTIMEOUT=240
 
 # PostgreSQL. `run` contains its socket, on which every user is the superuser `airlock`. Over TCP, TLS and passwords are
-# required. `ca.pem` signed its certificate, which is valid for localhost and for the switch of tests with network
-# namespaces as hosts (tests/src/fleet/network.rs).
+# required. `psql` is its client. `ca.pem` signed its certificate, which is valid for localhost and for the switch of
+# tests with network namespaces as hosts (tests/src/fleet/network.rs).
 start_postgres() {
     local bin port as=()
     bin=$({ find /usr/lib/postgresql/*/bin -maxdepth 0 2>/dev/null || true; } | sort -V | tail -1)
@@ -56,6 +56,8 @@ start_postgres() {
         port=$(a_port)
         if run "$bin/pg_ctl" --pgdata run/data --log run/log --wait --options "-p $port" start; then
             head -1 run/data/postmaster.pid >pid
+            # Debian's `psql` in PATH is a Perl script that selects a version, and takes longer than a statement.
+            ln -s "$bin/psql" psql
             echo "$port" >port
             return
         fi

@@ -1,6 +1,11 @@
 //! A real PostgreSQL for tests: one cluster per test run, one database per test.
 
-use std::{path::PathBuf, process::Command, sync::Arc};
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    process::Command,
+    sync::Arc,
+};
 
 use uuid::Uuid;
 
@@ -13,7 +18,7 @@ use crate::{
 
 /// The cluster of this test run.
 pub(crate) struct Cluster {
-    /// Contains the socket and `ca.pem`.
+    /// Contains the socket, `ca.pem` and `psql`.
     pub(crate) folder: PathBuf,
     pub(crate) port: u16,
 }
@@ -31,7 +36,7 @@ impl Cluster {
 
     /// Executes `sql` in `database` as the superuser.
     pub(crate) fn say(&self, database: &str, sql: &str) -> String {
-        let said = Command::new("psql")
+        let said = Command::new(self.folder.join("psql"))
             .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username", "airlock"])
             .args(["--host", &self.socket(), "--port", &self.port.to_string()])
             .args(["--dbname", database, "--set", "ON_ERROR_STOP=1", "--command", sql])
@@ -40,28 +45,28 @@ impl Cluster {
         assert!(said.status.success(), "{sql}: {}", String::from_utf8_lossy(&said.stderr));
         String::from_utf8(said.stdout).unwrap().trim().to_owned()
     }
-}
 
-/// A database for one test. It is dropped with this value.
-pub(crate) struct Database {
-    pub(crate) cluster: Cluster,
-    pub(crate) name: String,
-}
-
-impl Database {
-    pub(crate) fn make() -> Self {
-        let cluster = Cluster::get();
-        let name = format!("test_{}", Uuid::new_v4().simple());
-        cluster.say("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
-        Self { cluster, name }
+    /// Makes the database `migrated`, which has all migrations, unless an earlier test did. Copying it takes a fraction
+    /// of the time that the migrations take.
+    async fn migrate_once(&self) {
+        let done = self.folder.join("migrated");
+        let lock = File::create(self.folder.join("migrated.lock")).unwrap();
+        lock.lock().unwrap();
+        if done.exists() {
+            return;
+        }
+        self.say("postgres", "CREATE DATABASE migrated TEMPLATE template0");
+        let options = self.options("migrated");
+        PostgresStore::open(&options, Changes::default()).await.unwrap().close().await;
+        fs::write(done, "").unwrap();
     }
 
     /// Returns the options for a connection over the socket.
-    pub(crate) fn options(&self) -> PostgresOptions {
+    fn options(&self, database: &str) -> PostgresOptions {
         PostgresOptions {
-            host: self.cluster.socket(),
-            port: self.cluster.port,
-            database: self.name.clone(),
+            host: self.socket(),
+            port: self.port,
+            database: database.to_owned(),
             user: "airlock".to_owned(),
             password: None,
             tls: PostgresTls::default(),
@@ -72,6 +77,37 @@ impl Database {
             notify: false,
             name: "airlock-test".to_owned(),
         }
+    }
+}
+
+/// A database for one test. It is dropped with this value.
+pub(crate) struct Database {
+    pub(crate) cluster: Cluster,
+    pub(crate) name: String,
+}
+
+impl Database {
+    /// Makes an empty database.
+    pub(crate) fn make() -> Self {
+        Self::copy_of(Cluster::get(), "template0")
+    }
+
+    /// Makes a database that has all migrations.
+    pub(crate) async fn migrated() -> Self {
+        let cluster = Cluster::get();
+        cluster.migrate_once().await;
+        Self::copy_of(cluster, "migrated")
+    }
+
+    fn copy_of(cluster: Cluster, template: &str) -> Self {
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        cluster.say("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        Self { cluster, name }
+    }
+
+    /// Returns the options for a connection over the socket.
+    pub(crate) fn options(&self) -> PostgresOptions {
+        self.cluster.options(&self.name)
     }
 
     /// Executes `sql` in this database as the superuser.
@@ -100,7 +136,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) async fn open(notify: bool) -> Self {
-        let database = Database::make();
+        let database = Database::migrated().await;
         let options = PostgresOptions { notify, ..database.options() };
         let changes = Changes::default();
         let one = PostgresStore::open(&options, Changes::default()).await.unwrap();

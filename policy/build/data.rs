@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{Format, Joined, Runs, Scripts, Search, Target};
+use crate::kinds::{Format, Joined, Names as HostNames, Runs, Scripts, Search, Target};
 
 /// Flags as their program's help text writes them, each with its description.
 pub(crate) type FlagList = BTreeMap<String, String>;
@@ -36,6 +36,48 @@ pub(crate) struct Tables {
     /// Programs that no file can make run another program, grouped by the reason.
     pub(crate) obeys_nothing: BTreeMap<String, Vec<String>>,
     pub(crate) destroys: BTreeMap<String, Destroys>,
+    pub(crate) network: BTreeMap<String, Network>,
+}
+
+/// A program that connects to other hosts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Network {
+    pub(crate) does: String,
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
+    /// Presets of network rules with the hosts that it usually needs.
+    #[serde(default)]
+    pub(crate) presets: Vec<String>,
+    #[serde(default)]
+    pub(crate) names: HostNames,
+    /// The port of a host without one.
+    #[serde(default)]
+    pub(crate) port: u16,
+    /// Flags with a host as the value.
+    #[serde(default)]
+    pub(crate) host_flags: Vec<String>,
+    /// Flags with a port as the value.
+    #[serde(default)]
+    pub(crate) port_flags: Vec<String>,
+    /// Other flags that take the next word.
+    #[serde(default)]
+    pub(crate) values: Vec<String>,
+    /// Flags and subcommands with which it does not connect.
+    #[serde(default)]
+    pub(crate) except: Vec<String>,
+    /// Flags of which one is needed for it to connect.
+    #[serde(default)]
+    pub(crate) only_with: Vec<String>,
+    /// Whether it connects only if its words name a host.
+    #[serde(default)]
+    pub(crate) needs_host: bool,
+    /// Whether it connects only if something is missing on this host.
+    #[serde(default)]
+    pub(crate) when_missing: bool,
+    /// Whether it uses no proxy.
+    #[serde(default)]
+    pub(crate) direct: bool,
 }
 
 /// Files that programs obey before they do their work.
@@ -353,6 +395,7 @@ impl Tables {
         self.obeys.extend(other.obeys);
         self.obeys_nothing.extend(other.obeys_nothing);
         other.destroys.keys().try_for_each(|name| claim("destroys", name))?;
+        other.network.keys().try_for_each(|name| claim("network", name))?;
         self.category.extend(other.category);
         self.exit.extend(other.exit);
         self.interpreter.extend(other.interpreter);
@@ -360,6 +403,7 @@ impl Tables {
         self.warning_text.extend(other.warning_text);
         self.warning_pair.extend(other.warning_pair);
         self.destroys.extend(other.destroys);
+        self.network.extend(other.network);
         self.set.extend(other.set);
         self.program.extend(other.program);
         self.launcher.extend(other.launcher);

@@ -1,6 +1,7 @@
 //! The parts of a decision other than its verdict: categories, warnings, suggestions. They never
 //! change the verdict.
 
+mod network;
 mod remember;
 mod runs;
 mod suggest;
@@ -9,15 +10,18 @@ pub(crate) mod warn;
 use crate::analysis::Found;
 use crate::decision::{Category, Decision, Edit, FoundCommand, Verdict};
 use crate::facts::Facts;
+use crate::request::Request;
 use crate::tables;
 
 pub use remember::{NotRemembered, memorable};
 
 /// Fills the informative parts of the decision.
-pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
+pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>, request: &Request<'_>) {
     let silent = |command: &FoundCommand| command.category == Category::Silent;
     decision.no_output_expected = !decision.commands.is_empty() && decision.commands.iter().all(silent);
-    decision.warnings = warn::of(facts);
+    decision.warnings = network::warnings(facts, request);
+    decision.warnings.extend(warn::of(facts));
+    decision.network = network::uses(facts);
     decision.edit = edit(facts);
     decision.category =
         if decision.edit.is_some() { Category::Edit } else { compound_category(&decision.commands) };

@@ -56,6 +56,7 @@ fn answer(line: &str, profile: &Profile) -> Result<String, String> {
         None => None,
     };
     let env = input.env.into_iter().map(|(name, value)| (name, value.into_bytes())).collect();
+    let layers = profile.network_layers();
     let decision = crate::decide(
         &Request {
             shell: input.shell.unwrap_or(Shell::Bash),
@@ -63,6 +64,7 @@ fn answer(line: &str, profile: &Profile) -> Result<String, String> {
             mode: input.mode,
             extra_rules: rules.as_ref(),
             env: Some(&env),
+            network: layers.as_ref(),
             ..Request::bash(input.command.as_bytes())
         },
         profile,

@@ -85,7 +85,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     if decision.read_only && by_proof && (mode == Mode::Plan || !profile.auto_allow()) {
         decision.obeyed = obeyed::of(&rules, facts, mode);
     }
-    advice::fill(&mut decision, facts);
+    advice::fill(&mut decision, facts, request);
     decision
 }
 

@@ -202,6 +202,19 @@ pub struct Rewrite {
     pub text: String,
 }
 
+/// A program that connects to other hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NetworkUse {
+    /// The program and its subcommand.
+    pub program: String,
+    /// The hosts with their ports that its words name.
+    pub hosts: Vec<String>,
+    /// The presets of network rules with the hosts that it usually needs. Empty if they are not known.
+    pub presets: Vec<&'static str>,
+    /// An index into `commands`.
+    pub command_index: usize,
+}
+
 /// A warning for approvers. It never changes the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
@@ -300,6 +313,9 @@ pub struct Decision {
     /// The files on which the proof depends. Empty if something other than the proof allows the command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub obeyed: Vec<Obeyed>,
+    /// The programs that connect to other hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkUse>,
     /// The parts that were read as something else.
     pub rewrites: Vec<Rewrite>,
     /// The warnings for approvers.

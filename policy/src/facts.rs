@@ -7,6 +7,7 @@ mod zsh;
 use std::collections::BTreeMap;
 
 use crate::analysis::{Analysis, Directory, Found};
+use crate::connections::{self, Connection};
 use crate::decision::{Access, Nesting, Reason, Span};
 use crate::parse::{Assign, Problem, Surroundings, Word};
 use crate::paths::{self, Located, Places, WriterPaths};
@@ -32,6 +33,8 @@ pub(crate) struct CommandFacts {
     pub(crate) paths: Vec<Located>,
     /// The paths that it writes, if it is a known writer.
     pub(crate) writes: Option<WriterPaths>,
+    /// The connection that it makes to other hosts.
+    pub(crate) connection: Option<Connection>,
 }
 
 impl<'a> Facts<'a> {
@@ -239,7 +242,7 @@ fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> Com
         let listed = |path: &&mut Located| path.exact && !path.climbs && places.lists(&path.path);
         paths.iter_mut().filter(listed).for_each(|path| path.outside = false);
     }
-    CommandFacts { refusal, paths, writes }
+    CommandFacts { refusal, paths, writes, connection: connections::of(found) }
 }
 
 /// For a known program with unknown flags, returns every word that looks like a path, as if it were written.

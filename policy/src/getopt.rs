@@ -322,5 +322,21 @@ impl Sorter<'_> {
     }
 }
 
+/// Reports whether the word is one of the flags: in full, with a value, abbreviated, or as a letter
+/// of a cluster.
+pub(crate) fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
+    flags.iter().any(|flag| {
+        let flag = flag.as_bytes();
+        let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
+        match (flag, text) {
+            ([b'-', b'-', ..], _) => name == flag || (name.len() > 4 && flag.starts_with(name)),
+            ([b'-', letter], [b'-', cluster @ ..]) => {
+                cluster.contains(letter) && cluster.iter().all(u8::is_ascii_alphanumeric)
+            }
+            _ => name == flag,
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests;

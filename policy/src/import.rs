@@ -1,9 +1,11 @@
-//! Converts the `settings.json` of Claude Code to a profile: `permissions` and `sandbox`. A setting
-//! without an exact equivalent is not approximated but reported with the reason. This module opens
+//! Converts the `settings.json` of Claude Code to a profile (`permissions` and `sandbox`), or a `.rules` file of Codex. A
+//! setting without an exact equivalent is not approximated but reported with the reason. This module opens
 //! no file and accepts every text.
 
+mod codex;
 mod command;
 mod draft;
+mod network;
 mod permissions;
 mod sandbox;
 
@@ -56,6 +58,11 @@ pub enum ImportError {
 /// Fails if the text is not a JSON object, or if no valid profile results.
 pub fn import(text: &str, source: &str, name: &str) -> Result<Imported, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if !text.trim_start().starts_with('{') && codex::is_rules(text) {
+        let mut draft = Draft::default();
+        codex::read(&mut draft, text);
+        return finish(draft, source, name);
+    }
     let value: Value = serde_json::from_str(text).map_err(|error| ImportError::Json {
         line: error.line(),
         column: error.column(),
@@ -75,6 +82,10 @@ pub fn import(text: &str, source: &str, name: &str) -> Result<Imported, ImportEr
         }
     }
     permissions::settle(&mut draft, &settings);
+    finish(draft, source, name)
+}
+
+fn finish(draft: Draft, source: &str, name: &str) -> Result<Imported, ImportError> {
     let toml = write_profile(&draft, source, name);
     Profile::from_toml(&toml, &format!("{name}.toml"), &|_| None)?;
     Ok(Imported { toml, left_out: draft.left_out })
@@ -128,6 +139,13 @@ fn write_profile(draft: &Draft, source: &str, name: &str) -> String {
     for (key, verdict) in [("deny", Verdict::Deny), ("ask", Verdict::Ask), ("allow", Verdict::Allow)] {
         let rules = draft.rules.iter().filter(|carried| carried.verdict == verdict);
         list(&mut out, key, rules.map(|carried| (carried.rule.as_str(), carried.from.as_str())));
+    }
+    let network = [("allow", &draft.network.allow), ("deny", &draft.network.deny)];
+    if network.iter().any(|(_, entries)| !entries.is_empty()) {
+        let _ = writeln!(out, "\n[network]");
+    }
+    for (key, entries) in network {
+        list(&mut out, key, entries.iter().map(|entry| (entry.value.as_str(), entry.from.as_str())));
     }
     out
 }

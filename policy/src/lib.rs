@@ -14,6 +14,7 @@
 mod advice;
 mod analysis;
 pub mod check;
+mod connections;
 mod decide;
 mod decision;
 mod facts;
@@ -32,11 +33,13 @@ mod rules;
 mod snapshot;
 mod tables;
 
+pub use airlock_network::Layers;
+
 pub use advice::{NotRemembered, memorable};
 pub use decide::{Part, decide, parts};
 pub use decision::{
-    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, Obeyed, ObeyedFormat, PathUse,
-    PolicyVersion, Reason, Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
+    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, NetworkUse, Obeyed, ObeyedFormat,
+    PathUse, PolicyVersion, Reason, Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
 pub use facts::codes::{Effect, VALIDATORS, Validator};
 pub use meaning::{ExitMeaning, exit_meaning};

@@ -5,6 +5,7 @@ pub(crate) mod breadth;
 mod builtin;
 mod case;
 mod load;
+mod network;
 mod problem;
 mod resolved;
 

@@ -18,6 +18,7 @@ pub(crate) use shell::check_environment;
 pub(crate) use shell::is_harmless as redirect_is_harmless;
 
 use crate::analysis::{Analysis, Found};
+use crate::connections::{self, Connection};
 use crate::decision::Span;
 use crate::parse::Word;
 use crate::tables::{self, Name, Options, Program, Takes};
@@ -33,6 +34,9 @@ pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
     let paths = prove_by_tables(found, analysis)
         .map_err(|refusal| shell::told_to_a_shell(found).unwrap_or(refusal))?;
     check_environment(found, analysis)?;
+    if let Some(connection) = connections::of(found).filter(Connection::is_certain) {
+        return Err(needs_network(connection.entry.name, connection.span));
+    }
     Ok(paths)
 }
 
@@ -75,7 +79,7 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     paths.extend(more);
     paths.extend(options::check(entry, rest, analysis, program.span)?);
     if entry.network && !asks_for_help(rest) {
-        return Err(needs_network(entry, program.span));
+        return Err(needs_network(entry.name, program.span));
     }
     if found.feeds_arguments && entry.prints_operands {
         paths.extend(rest.iter().filter(|word| looks_like_path(word)).map(PathWord::read));
@@ -84,8 +88,8 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
 }
 
 /// Returns the refusal of a command that only reads, but not from this host.
-fn needs_network(entry: &Program, span: Span) -> Refusal {
-    let message = format!("`{}` needs a network, which a read-only run does not have", entry.name);
+fn needs_network(name: &str, span: Span) -> Refusal {
+    let message = format!("`{name}` needs a network, which a read-only run does not have");
     Refusal::new(NEEDS_NETWORK, message, span)
 }
 
@@ -164,7 +168,8 @@ fn entry<'w>(
 /// Returns a refusal with the description in the other tables, if the program is in one of them.
 fn unknown(name: Name<'_>, span: Span) -> Refusal {
     let launcher = tables::launcher(name).map(|entry| entry.does);
-    let does = tables::writer(name).map(|entry| entry.does).or(launcher);
+    let network = tables::network(name).map(|entry| entry.does);
+    let does = tables::writer(name).map(|entry| entry.does).or(launcher).or(network);
     let does = does.unwrap_or("is not known to be read-only");
     Refusal::new("not_read_only", format!("`{}` {does}", String::from_utf8_lossy(&name.join(&b' '))), span)
 }

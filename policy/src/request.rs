@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airlock_network::Layers;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Rules;
@@ -33,6 +34,8 @@ pub struct Request<'a> {
     /// The variables of session and request. Each is treated like an assignment in the text. A variable that is not in
     /// the list of safe variables prevents the read-only proof and the permission by modes and allow rules.
     pub env: Option<&'a BTreeMap<String, Vec<u8>>>,
+    /// The network rules of the profile, the session and the request, for warnings. `None`: not known.
+    pub network: Option<&'a Layers>,
 }
 
 impl<'a> Request<'a> {
@@ -51,6 +54,7 @@ impl<'a> Request<'a> {
             extra_rules: None,
             snapshot: None,
             env: None,
+            network: None,
         }
     }
 }

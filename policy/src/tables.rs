@@ -8,10 +8,10 @@ pub(crate) mod names;
 
 pub(crate) use data::Name;
 pub(crate) use entries::{
-    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Obeys, Operands, Options, Program, Warning,
-    WarningPair, WarningText, Writer,
+    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
+    Warning, WarningPair, WarningText, Writer,
 };
-pub(crate) use kinds::{Format, Joined, Runs, Scripts, Search, Takes, Target};
+pub(crate) use kinds::{Format, Joined, Names, Runs, Scripts, Search, Takes, Target};
 
 use std::cmp::Ordering;
 
@@ -37,8 +37,29 @@ pub(crate) fn launcher(name: Name<'_>) -> Option<&'static Launcher> {
 
 /// Reports whether the program has subcommands that are launchers.
 pub(crate) fn has_launching_subcommands(name: Name<'_>) -> bool {
-    let from = data::LAUNCHERS.partition_point(|entry| compare(entry.name, name) != Ordering::Greater);
-    let next = data::LAUNCHERS.get(from).map(|entry| entry.name.as_bytes().split(|byte| *byte == b' '));
+    has_subcommands(data::LAUNCHERS, name, |entry| entry.name)
+}
+
+/// Returns the program with this name that connects to other hosts.
+pub(crate) fn network(name: Name<'_>) -> Option<&'static Network> {
+    find(data::NETWORKS, name, |entry| entry.name)
+}
+
+/// Returns the names of all programs that connect to other hosts.
+#[cfg(test)]
+pub(crate) fn networks() -> impl Iterator<Item = &'static str> {
+    data::NETWORKS.iter().map(|entry| entry.name)
+}
+
+/// Reports whether the program has subcommands that connect to other hosts.
+pub(crate) fn has_connecting_subcommands(name: Name<'_>) -> bool {
+    has_subcommands(data::NETWORKS, name, |entry| entry.name)
+}
+
+/// Reports whether an entry has a longer name that begins with this one.
+fn has_subcommands<T>(sorted: &[T], name: Name<'_>, key: impl Fn(&T) -> &'static str) -> bool {
+    let from = sorted.partition_point(|entry| compare(key(entry), name) != Ordering::Greater);
+    let next = sorted.get(from).map(|entry| key(entry).as_bytes().split(|byte| *byte == b' '));
     next.is_some_and(|words| words.take(name.len()).eq(name.iter().copied()))
 }
 

@@ -58,6 +58,16 @@ impl Host {
             None => Ok(Self::Name(HostName::from_normalized(name))),
         }
     }
+
+    /// Reports whether the host is the machine itself: `localhost`, a name below it, a loopback address, or the
+    /// unspecified address.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Name(name) => name.as_str() == "localhost" || name.as_str().ends_with(".localhost"),
+            Self::Address(address) => address.is_loopback() || address.is_unspecified(),
+        }
+    }
 }
 
 /// IDNA refuses the other characters that are never in a host.

@@ -55,6 +55,19 @@ impl Layers {
         self.judge(target, true)
     }
 
+    /// Returns the first layer that allows nothing, and the change after which every layer allows these presets. Without
+    /// presets, the change names no host.
+    #[must_use]
+    pub fn closed(&self, presets: &[&str]) -> Option<(LayerName, String)> {
+        let closed = self.without(|rules| !rules.allow_nothing());
+        let layer = *closed.first()?;
+        let entries = match presets {
+            [] => "its hosts".to_owned(),
+            presets => join(presets.iter().map(|preset| (*preset).to_owned()), "and"),
+        };
+        Some((layer, refusal::add(&entries, &closed)))
+    }
+
     fn judge(&self, target: &Target, raw: bool) -> Verdict {
         if let Some(refusal) = self.denied(target, target) {
             return Verdict::Refused(refusal);

@@ -7,8 +7,8 @@
 //! [`AddressGuard::check`] decides about the address that the name resolves to. Dial only an address that passed both.
 //!
 //! `host` normalizes names and numeric addresses, `address` classifies addresses, `names` lists names of local networks,
-//! `rules` parses the lists of a layer, `presets` contains named lists, and `layers` and `guard` decide. A `refusal`
-//! names the change that would let a target through.
+//! `rules` parses the lists of a layer, `requests` decides about methods and paths, `presets` contains named lists, and
+//! `layers` and `guard` decide. A `refusal` names the change that would let a target through.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -19,6 +19,7 @@ mod names;
 mod place;
 mod presets;
 mod refusal;
+mod requests;
 mod rules;
 mod target;
 
@@ -29,5 +30,6 @@ pub use ipnet::IpNet;
 pub use layers::{Layer, Layers, Verdict};
 pub use presets::{Preset, PresetAccess, presets};
 pub use refusal::{LayerName, Refusal, RefusedAddress};
+pub use requests::{RequestRule, RequestRuleError};
 pub use rules::{List, MOST_CHARACTERS, MOST_ENTRIES, RuleError, Rules};
 pub use target::{Target, TargetError};

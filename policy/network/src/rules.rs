@@ -3,7 +3,7 @@
 //! [`entry`] parses one entry. This module reads the lists, and replaces presets by their entries.
 
 pub(crate) mod entry;
-mod error;
+pub(crate) mod error;
 
 use std::net::IpAddr;
 
@@ -51,6 +51,11 @@ impl Rules {
         let allow = parse_list(List::Allow, allow, &mut errors);
         let deny = parse_list(List::Deny, deny, &mut errors);
         if errors.is_empty() { Ok(Self { any, allow, deny }) } else { Err(errors) }
+    }
+
+    /// Reports whether the rules allow no host at all.
+    pub(crate) fn allow_nothing(&self) -> bool {
+        !self.any && self.allow.is_empty()
     }
 
     /// Returns the entry that denies a target. An entry without a port denies every port.

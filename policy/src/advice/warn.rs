@@ -4,15 +4,15 @@
 use crate::analysis::{Analysis, Found};
 use crate::decision;
 use crate::decision::Nesting;
-use crate::facts::{CommandFacts, Facts};
+use crate::facts::Facts;
+use crate::getopt::is_one_of;
 use crate::launch::{base_name, behind_options};
 use crate::parse::Word;
-use crate::readonly::NEEDS_NETWORK;
 use crate::tables::{Warning, WarningPair, WarningText, warning_pairs, warning_texts, warnings};
 
 pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
     let analysis = &facts.analysis;
-    let mut out: Vec<decision::Warning> = facts.commands.iter().filter_map(asks_the_network).collect();
+    let mut out = Vec::new();
     for (index, found) in analysis.commands.iter().enumerate() {
         let Some(program) = found.program().map(base_name) else {
             continue;
@@ -27,14 +27,6 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
         }
     }
     out
-}
-
-/// Returns a warning for a command that would be read-only but needs a network, which the sandbox
-/// does not have.
-fn asks_the_network(command: &CommandFacts) -> Option<decision::Warning> {
-    let refusal = command.refusal.as_ref().filter(|refusal| refusal.code == NEEDS_NETWORK)?;
-    let message = "the command needs a network, and a sandbox has only its own loopback";
-    Some(decision::Warning { code: NEEDS_NETWORK, message: message.to_owned(), span: Some(refusal.span) })
 }
 
 fn remark(code: &'static str, message: &str, found: &Found) -> decision::Warning {
@@ -88,22 +80,6 @@ pub(crate) fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [
         words = tail;
     }
     Some(words)
-}
-
-/// Reports whether the word is one of the flags: in full, with a value, abbreviated, or as a letter
-/// of a cluster.
-pub(crate) fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
-    flags.iter().any(|flag| {
-        let flag = flag.as_bytes();
-        let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
-        match (flag, text) {
-            ([b'-', b'-', ..], _) => name == flag || (name.len() > 4 && flag.starts_with(name)),
-            ([b'-', letter], [b'-', cluster @ ..]) => {
-                cluster.contains(letter) && cluster.iter().all(u8::is_ascii_alphanumeric)
-            }
-            _ => name == flag,
-        }
-    })
 }
 
 /// Finds database statements in a word or in redirected input.

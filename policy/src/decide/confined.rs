@@ -8,10 +8,11 @@
 use super::allow::covering_rule;
 use super::match_rules::RuleSet;
 use super::report::Outcome;
-use crate::advice::warn::{applies, behind_subcommand, is_one_of, is_program};
+use crate::advice::warn::{applies, behind_subcommand, is_program};
 use crate::analysis::{Directory, Found};
 use crate::decision::{Access, Reason, Verdict};
 use crate::facts::Facts;
+use crate::getopt::is_one_of;
 use crate::launch::base_name;
 use crate::parse::Word;
 use crate::paths::{Located, Places, is_below, locate};

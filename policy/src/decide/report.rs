@@ -38,6 +38,7 @@ impl Facts<'_> {
             paths: self.reported_paths(),
             runs: Vec::new(),
             obeyed: Vec::new(),
+            network: Vec::new(),
             rewrites: self.rewrites(),
             warnings: Vec::new(),
             suggested_rules: Vec::new(),

@@ -25,7 +25,15 @@ pub(super) struct Draft {
     pub(super) allow_unsandboxed: Option<Entry<bool>>,
     pub(super) excluded: Vec<Entry<String>>,
     pub(super) directories: Vec<Entry<String>>,
+    pub(super) network: NetworkDraft,
     pub(super) left_out: Vec<LeftOut>,
+}
+
+/// The key `network` of the profile.
+#[derive(Debug, Default)]
+pub(super) struct NetworkDraft {
+    pub(super) allow: Vec<Entry<String>>,
+    pub(super) deny: Vec<Entry<String>>,
 }
 
 /// A value of the profile, and the setting that it comes from.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::command;
 use super::draft::{Draft, Entry, ImportedRule, texts, unknown};
+use super::{command, network};
 use crate::decision::Verdict;
 use crate::profile::breadth::lifted;
 use crate::rules::{Rule, Tool};
@@ -15,7 +15,9 @@ const KNOWN: &[&str] =
 pub(super) fn read(draft: &mut Draft, permissions: &Map<String, Value>) {
     for (key, verdict) in [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)] {
         for (place, value, text) in texts(draft, &format!("permissions.{key}"), permissions.get(key)) {
-            draft.carry(verdict, &place, value, rule(text, verdict));
+            if !network::of_rule(draft, verdict, &place, value, text) {
+                draft.carry(verdict, &place, value, rule(text, verdict));
+            }
         }
     }
     directories(draft, permissions.get("additionalDirectories"));
@@ -49,9 +51,7 @@ fn rule(text: &str, verdict: Verdict) -> Result<Vec<String>, String> {
         "Read" => path_rules("Read", body, verdict)?,
         "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => path_rules("Edit", body, verdict)?,
         "WebFetch" | "WebSearch" => {
-            return Err(
-                "the rule is about a tool of the agent; Airlock's commands have no network".to_owned()
-            );
+            return Err("the rule is about a tool of the agent, and names no host for commands".to_owned());
         }
         name if name.starts_with("mcp__") => {
             return Err("Airlock does not control the tools of MCP servers".to_owned());

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, Entry, texts, unknown};
-use super::{command, permissions};
+use super::{command, network, permissions};
 use crate::decision::Verdict;
 
 const KNOWN: &[&str] = &[
@@ -34,9 +34,10 @@ pub(super) fn read(draft: &mut Draft, sandbox: &Map<String, Value>) {
             draft.leave_out("sandbox.allowUnsandboxedCommands", other, "the value is not `true` or `false`");
         }
     }
-    let network = sandbox.get("network").into_iter();
-    for (key, value) in network.flat_map(|network| members("sandbox.network", network)) {
-        draft.leave_out(&key, value, "write the hosts into the key `network` of the profile");
+    match sandbox.get("network") {
+        None => {}
+        Some(Value::Object(object)) => network::read(draft, object),
+        Some(other) => draft.leave_out("sandbox.network", other, "the value is not an object"),
     }
     match sandbox.get("filesystem") {
         None => {}
@@ -92,15 +93,5 @@ fn filesystem(draft: &mut Draft, object: &Map<String, Value>) {
         let why =
             "commands can write the workspace, HOME and /tmp; `sandbox.root_binds` lists other visible paths";
         draft.leave_out(&format!("sandbox.filesystem.{key}"), value, why);
-    }
-}
-
-/// Returns the members of an object with their positions, or the value itself.
-fn members<'a>(place: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
-    match value {
-        Value::Object(object) => {
-            object.iter().map(|(key, value)| (format!("{place}.{key}"), value)).collect()
-        }
-        other => vec![(place.to_owned(), other)],
     }
 }

@@ -131,6 +131,30 @@ const MEANINGS: &[(&str, &[(&str, Verdict)])] = &[
 ];
 
 #[test]
+fn network_settings_become_the_key_network() {
+    let settings = r#"{
+        "permissions": {
+            "allow": ["WebFetch(domain:docs.example)", "WebFetch(domain:a.example)"], "deny": ["WebFetch(domain:b.example)"],
+            "ask": ["WebFetch(domain:c.example)"]
+        },
+        "sandbox": {"network": {
+            "allowedDomains": ["a.example", "*.npmjs.org"], "deniedDomains": ["b.example"], "allowLocalBinding": true,
+            "allowAllUnixSockets": false, "strictAllowlist": true
+        }}
+    }"#;
+    let Imported { toml, left_out } = import(settings, "settings.json", "team").unwrap();
+    let places: Vec<&str> = left_out.iter().map(|one| one.place.as_str()).collect();
+    assert_eq!(places, ["permissions.ask[0]"], "{toml}");
+    let table: toml::Table = toml.parse().unwrap();
+    let entries = |key: &str| -> Vec<String> {
+        let list = table["network"][key].as_array().unwrap().iter();
+        list.map(|entry| entry.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(entries("allow"), ["docs.example", "a.example", "*.npmjs.org"]);
+    assert_eq!(entries("deny"), ["b.example"]);
+}
+
+#[test]
 fn a_profile_decides_as_the_settings_mean() {
     let pairs: usize = MEANINGS.iter().map(|(_, commands)| commands.len()).sum();
     assert!(pairs >= 60, "{pairs}");
@@ -147,7 +171,7 @@ fn a_profile_decides_as_the_settings_mean() {
 fn what_has_no_equal_is_left_out_with_place_and_reason() {
     let settings = r#"{
         "permissions": {
-            "allow": ["WebFetch(domain:x.org)", "mcp__github__list", "Bash(./run.sh)", "Bash(a && b)", "Bash(echo 'x)",
+            "allow": ["WebSearch", "mcp__github__list", "Bash(./run.sh)", "Bash(a && b)", "Bash(echo 'x)",
                       7, "Bash(X=1 make)", "Bash(rm $X)", "Grep", "", "Bash(a", "Bash(a*b*c*d*e*f x)"],
             "deny": ["Read(../x)", "Read(!x)", "Read(C:\\x)", "Read(~other/x)", "PowerShell(Get-Item 'x')"],
             "ask": "Bash",
@@ -158,7 +182,8 @@ fn what_has_no_equal_is_left_out_with_place_and_reason() {
         },
         "sandbox": {
             "enabled": "yes", "excludedCommands": ["docker*", "docker *"], "allowUnsandboxedCommands": [],
-            "network": {"allowedDomains": ["x.org"]}, "filesystem": {"allowWrite": ["/x"]}, "ripgrep": {}
+            "network": {"allowedDomains": ["x.org", "*", 1], "deniedDomains": ["a b"], "allowUnixSockets": ["/x"],
+                "allowAllUnixSockets": true, "allowLocalBinding": false, "httpProxyPort": 1, "new": 1}, "filesystem": {"allowWrite": ["/x"]}, "ripgrep": {}
         },
         "hooks": {"PreToolUse": []}, "env": {"TOKEN": "secret"}, "model": "x", "$schema": "y"
     }"#;
@@ -181,7 +206,14 @@ fn what_has_no_equal_is_left_out_with_place_and_reason() {
             "sandbox.enabled",
             "sandbox.excludedCommands[0]",
             "sandbox.filesystem.allowWrite",
-            "sandbox.network.allowedDomains",
+            "sandbox.network.allowAllUnixSockets",
+            "sandbox.network.allowLocalBinding",
+            "sandbox.network.allowUnixSockets",
+            "sandbox.network.allowedDomains[1]",
+            "sandbox.network.allowedDomains[2]",
+            "sandbox.network.deniedDomains[0]",
+            "sandbox.network.httpProxyPort",
+            "sandbox.network.new",
             "sandbox.ripgrep",
         ]
         .map(str::to_owned),

@@ -1,5 +1,6 @@
 //! The built-in profiles.
 
+use super::network::Network;
 use super::resolved::Profile;
 use crate::decision::PolicyVersion;
 use crate::request::Mode;
@@ -71,6 +72,7 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
         excluded_commands: Vec::new(),
         additional_directories: Vec::new(),
         readable_roots: Vec::new(),
+        network: Network::default(),
         warnings: Vec::new(),
         version: PolicyVersion([0; 32]),
     }

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::builtin;
 use super::case::{self, Case};
+use super::network;
 use super::problem::{ProblemCollector, ProfileError};
 use super::resolved::Profile;
 use crate::limits;
@@ -20,6 +21,7 @@ struct File {
     extends: Option<Spanned<String>>,
     description: Option<String>,
     policy: Option<Section>,
+    network: Option<network::Given>,
     // Other crates read the rest of a profile.
     #[serde(rename = "secrets")]
     _secrets: Option<IgnoredAny>,
@@ -31,8 +33,8 @@ struct File {
     _limits: Option<IgnoredAny>,
     #[serde(rename = "protect")]
     _protect: Option<IgnoredAny>,
-    #[serde(rename = "network")]
-    _network: Option<IgnoredAny>,
+    #[serde(rename = "port_forward")]
+    _port_forward: Option<IgnoredAny>,
     #[serde(rename = "commands")]
     _commands: Option<IgnoredAny>,
     #[serde(rename = "approvals")]
@@ -115,6 +117,7 @@ pub(super) fn read(
         profile.description = description;
     }
     let section = parsed.policy.unwrap_or_default();
+    profile.network.apply(parsed.network);
     apply(&mut source, &mut profile, &section);
     let cases = case::placed(&mut source, "policy.test", section.test);
     source.finish()?;

@@ -1,15 +1,17 @@
 //! A resolved profile, as far as the policy uses it, and its version.
 
+use airlock_network::Layers;
 use sha2::{Digest, Sha256};
 
 use super::breadth::over_broad;
+use super::network::Network;
 use crate::decision::PolicyVersion;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
 use crate::tables::{self, names};
 
 /// The version of the policy's code. Change it whenever the code decides differently. The tables are hashed separately.
-const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 3");
+const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 4");
 
 /// A resolved profile, as far as the policy uses it.
 #[derive(Debug, Clone)]
@@ -27,6 +29,7 @@ pub struct Profile {
     pub(super) excluded_commands: Vec<String>,
     pub(super) additional_directories: Vec<String>,
     pub(super) readable_roots: Vec<String>,
+    pub(super) network: Network,
     pub(super) warnings: Vec<String>,
     pub(super) version: PolicyVersion,
 }
@@ -128,6 +131,12 @@ impl Profile {
         let mut profile = self.clone();
         profile.readable_roots.extend(roots);
         profile.seal()
+    }
+
+    /// Returns the network rules of the profile, for [`crate::Request::network`]. `None` if an entry is wrong.
+    #[must_use]
+    pub fn network_layers(&self) -> Option<Layers> {
+        self.network.layers()
     }
 
     /// Returns the absolute paths in the sandbox's root that every profile may read without a question, with

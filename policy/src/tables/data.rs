@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use super::entries::{
-    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Obeys, Operands, Options, Program, Shape,
-    Warning, WarningPair, WarningText, Writer,
+    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
+    Shape, Warning, WarningPair, WarningText, Writer,
 };
-use super::kinds::{Format, Joined, Runs, Scripts, Search, Takes, Target};
+use super::kinds::{Format, Joined, Names, Runs, Scripts, Search, Takes, Target};
 use crate::decision::{Access, Category};
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

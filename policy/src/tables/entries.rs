@@ -1,7 +1,7 @@
 //! The types of the entries in the tables. They contain no data, and no lookups other than of a flag by its name.
 
 use super::Takes;
-use super::kinds::{Format, Joined, Runs, Scripts, Search, Target};
+use super::kinds::{Format, Joined, Names, Runs, Scripts, Search, Target};
 use crate::decision::Access;
 
 /// The meaning of a program's operands.
@@ -316,4 +316,30 @@ impl Options {
     fn flag(&self, index: usize) -> Option<&'static Flag> {
         self.flags.get(index)
     }
+}
+
+/// A program that connects to other hosts.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) name: &'static str,
+    pub(crate) does: &'static str,
+    /// Presets of network rules with the hosts that it usually needs.
+    pub(crate) presets: &'static [&'static str],
+    pub(crate) names: Names,
+    /// The port of a host without one.
+    pub(crate) port: u16,
+    pub(crate) host_flags: &'static [&'static str],
+    pub(crate) port_flags: &'static [&'static str],
+    /// Other flags that take the next word.
+    pub(crate) values: &'static [&'static str],
+    /// Flags and subcommands with which it does not connect.
+    pub(crate) except: &'static [&'static str],
+    /// Flags of which one is needed for it to connect.
+    pub(crate) only_with: &'static [&'static str],
+    /// Whether it connects only if its words name a host.
+    pub(crate) needs_host: bool,
+    /// Whether it connects only if something is missing on this host.
+    pub(crate) when_missing: bool,
+    /// Whether it uses no proxy.
+    pub(crate) direct: bool,
 }

@@ -138,3 +138,22 @@ pub(crate) enum Target {
     /// The command runs anywhere in the workspace.
     Repository,
 }
+
+/// The words of a program that name the hosts that it connects to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Names {
+    /// No operand.
+    #[default]
+    Nothing,
+    /// Every operand is a URL, or a host with an optional path.
+    Urls,
+    /// An operand is a URL, or `host:path`. Other operands are paths, names or references.
+    Remotes,
+    /// The first operand is a host or a URL.
+    First,
+    /// Every operand is a host.
+    All,
+    /// The first operand is a host, the second one a port.
+    HostAndPort,
+}

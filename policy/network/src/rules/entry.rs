@@ -91,6 +91,11 @@ impl Entry {
         &self.text
     }
 
+    /// Reports whether the entry names a port.
+    pub(crate) const fn has_port(&self) -> bool {
+        self.port.is_some()
+    }
+
     /// Reports whether the connection may carry any protocol.
     pub(crate) const fn is_raw(&self) -> bool {
         self.raw

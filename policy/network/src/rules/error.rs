@@ -39,6 +39,10 @@ impl Problem {
     pub(crate) const fn new(problem: String, remedy: String) -> Self {
         Self { problem, remedy }
     }
+
+    pub(crate) fn parts(&self) -> (String, String) {
+        (self.problem.clone(), self.remedy.clone())
+    }
 }
 
 impl RuleError {

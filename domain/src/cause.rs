@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::InlineOutput;
-
-use super::BoundFile;
+use super::{BoundFile, Connection, InlineOutput};
 
 /// The reason why an execution ended. Only [`Cause::Exited`] with code 0 means success.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,6 +178,11 @@ pub struct ExecutionResult {
     pub snapshot_problem: String,
     /// The reason why the command ran without the network that its grant contains. Empty otherwise.
     pub network_problem: String,
+    /// The connections to other hosts. At most [`CONNECTIONS`](crate::limits::CONNECTIONS). If there were more, allowed
+    /// ones are left out first.
+    pub connections: Vec<Connection>,
+    /// The number of connections that were left out.
+    pub connections_left_out: u64,
 }
 
 /// An action that a layer of the sandbox detected.
@@ -235,6 +238,8 @@ impl ExecutionResult {
             inline: None,
             snapshot_problem: String::new(),
             network_problem: String::new(),
+            connections: Vec::new(),
+            connections_left_out: 0,
         }
     }
 }

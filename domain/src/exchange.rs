@@ -1,4 +1,4 @@
-//! The messages of an exchange: one operation on a session's files or an execution's input.
+//! The messages of an exchange: one operation on a session's files or an execution's input, or one forwarded connection.
 
 use bytes::Bytes;
 
@@ -48,6 +48,13 @@ pub enum ExchangeOrder {
         /// Ends the active writer instead of waiting for it.
         take_over: bool,
     },
+    /// `Ready`, then chunks in both directions. Each direction ends with `End`; the offsets of each begin at 0.
+    Forward {
+        /// The session of the port.
+        session_id: SessionId,
+        /// The port of the session's loopback.
+        port: u16,
+    },
 }
 
 /// Server to runner.
@@ -55,7 +62,7 @@ pub enum ExchangeOrder {
 pub enum ExchangeToRunner {
     /// The first message, sent once.
     Order(ExchangeOrder),
-    /// Bytes of an upload or an input.
+    /// Bytes of an upload, an input or a forwarded connection.
     Chunk {
         /// The offset of the first byte.
         offset: u64,
@@ -84,7 +91,7 @@ pub enum ExchangeFromRunner {
         /// In bytes.
         offset: u64,
     },
-    /// Bytes of a download.
+    /// Bytes of a download or a forwarded connection.
     Chunk {
         /// The offset of the first byte.
         offset: u64,
@@ -136,6 +143,8 @@ pub enum ExchangeFromRunner {
         /// The input was closed.
         ended: bool,
     },
+    /// The program ended its direction of a forwarded connection.
+    End,
     /// The order failed. The last message.
     Failed(ExchangeFailed),
 }

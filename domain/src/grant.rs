@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoundFile, CommandSpec, NetworkRules, Pty, SessionId, TerminalSize,
+    BoundFile, CommandSpec, Inspection, NetworkRules, Pty, SessionId, TerminalSize,
     encoding::{self, EncodingError},
     limits::{BOUND_FILES, DECIDED_PATHS, OBEYED_NAMES, TERMINAL_CELLS},
 };
@@ -218,6 +218,9 @@ pub struct SandboxProfile {
     pub shell_init: String,
     /// A program with its arguments that starts the shell. Empty: none.
     pub shell_prefix: Vec<String>,
+    /// The inspection of TLS by the runner's proxy.
+    #[serde(default, skip_serializing_if = "Inspection::is_none")]
+    pub inspection: Inspection,
 }
 
 /// Globs in the syntax of `.gitignore`, relative to the workspace, or absolute paths inside the sandbox.

@@ -97,6 +97,12 @@ uuid_id!(
     "a rule id (a hyphenated UUID)"
 );
 
+uuid_id!(
+    /// The ID of a forwarded connection.
+    ForwardId,
+    "the id of a forwarded connection (a hyphenated UUID)"
+);
+
 /// The configured name of a runner: 1 to 63 letters, digits, `.`, `_` and `-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunnerId(String);

@@ -14,6 +14,7 @@ pub mod text;
 mod bound;
 mod cause;
 pub mod command;
+mod connection;
 mod exchange;
 mod execution;
 mod file;
@@ -23,6 +24,7 @@ mod link;
 mod network;
 mod network_layers;
 mod output;
+mod ports;
 
 pub use bound::{BoundFile, FileState};
 pub use cause::{
@@ -30,6 +32,7 @@ pub use cause::{
     ViolationAction,
 };
 pub use command::{CommandSpec, CreateSession, Given, Mode, Shell, StartExecution};
+pub use connection::{Connection, ConnectionProtocol, ConnectionVerdict};
 pub use encoding::EncodingError;
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Signal};
@@ -41,14 +44,15 @@ pub use grant::{
     Bind, Decided, DecidedPath, Grant, NetworkMode, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect,
     ProtectAction, Requirement, SandboxLimits, SandboxProfile, Sockets,
 };
-pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RuleId, RunnerId, SessionId};
+pub use ids::{ApprovalId, Epoch, ExecutionId, ForwardId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
     SessionSnapshot, StartJob, ToRunner,
 };
-pub use network::NetworkRules;
+pub use network::{Inspection, NetworkRules};
 pub use network_layers::NetworkLayer;
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage, OutputStream, Pty, TerminalSize};
+pub use ports::{PortRange, PortRangeError};
 
 #[cfg(test)]
 mod testing;

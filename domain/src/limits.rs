@@ -34,6 +34,8 @@ pub const PAGE_TOKEN_BYTES: usize = 256;
 pub const DIRECTORY_BYTES: usize = 4096;
 /// Violations in one result.
 pub const VIOLATIONS: usize = 100;
+/// Connections in one result. Further ones are counted.
+pub const CONNECTIONS: usize = 100;
 /// Paths and programs in a grant, each.
 pub const DECIDED_PATHS: usize = 1024;
 /// Paths and settings of one type of file that a program obeys.

@@ -25,6 +25,35 @@ pub struct NetworkRules {
     pub deny: Vec<String>,
 }
 
+/// The requests that a profile permits inside TLS, and the secrets that the runner's proxy inserts into them. Both can
+/// only narrow: they allow no host, and the runner's configuration binds each secret. All entries together have at most
+/// [`NETWORK_BYTES`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inspection {
+    /// The hosts whose TLS is inspected, and the requests that are permitted to them. At most [`NETWORK_ENTRIES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<String>,
+    /// Names of secrets, each alone or with requests that it is limited to. At most [`NETWORK_ENTRIES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+}
+
+impl Inspection {
+    /// Reports whether nothing is inspected.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.requests.is_empty() && self.secrets.is_empty()
+    }
+
+    /// Returns the limit that the entries exceed, in words.
+    #[must_use]
+    pub fn beyond_limit(&self) -> Option<String> {
+        let Self { requests, secrets } = self.clone();
+        NetworkRules { any: false, allow: requests, deny: secrets }.beyond_limit()
+    }
+}
+
 impl NetworkRules {
     /// Reports whether the rules allow no host at all.
     #[must_use]

@@ -36,7 +36,10 @@ impl Grant {
         }
         match self.egress.iter().chain(&self.command.network).find_map(NetworkRules::beyond_limit) {
             Some(problem) => Err(EncodingError::new(format!("network rules: {problem}"))),
-            None => Ok(()),
+            None => match self.profile.inspection.beyond_limit() {
+                Some(problem) => Err(EncodingError::new(format!("inspection: {problem}"))),
+                None => Ok(()),
+            },
         }
     }
 }

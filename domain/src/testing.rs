@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    Bind, BoundFile, CommandSpec, CreateSession, Decided, DecidedPath, FileState, Given, Grant, Mode,
-    NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect, ProtectAction, Pty,
-    Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets, StartExecution, TerminalSize,
+    Bind, BoundFile, CommandSpec, CreateSession, Decided, DecidedPath, FileState, Given, Grant, Inspection,
+    Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect, ProtectAction,
+    Pty, Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets, StartExecution, TerminalSize,
 };
 
 fn texts(one: &str) -> Vec<String> {
@@ -106,6 +106,7 @@ fn profile() -> SandboxProfile {
         secrets: texts("DEPLOY_TOKEN"),
         shell_init: "alias ll='ls -l'\n".to_owned(),
         shell_prefix: texts("/usr/bin/nice"),
+        inspection: Inspection { requests: texts("GET api.example"), secrets: texts("TOKEN") },
     }
 }
 

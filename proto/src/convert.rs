@@ -4,6 +4,7 @@
 //! returns a [`ConvertError`] that names the field. Conversion to the wire cannot fail.
 
 mod cause;
+mod connection;
 mod enums;
 mod error;
 mod exchange;

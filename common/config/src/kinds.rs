@@ -133,6 +133,25 @@ impl JsonSchema for Address {
     }
 }
 
+/// A TCP port or a range of ports.
+#[derive(Debug)]
+pub struct Ports;
+
+impl JsonSchema for Ports {
+    fn schema_name() -> Cow<'static, str> {
+        "Ports".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        const PORT: &str = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])";
+        json_schema!({
+            "type": "string",
+            "pattern": format!("^{PORT}(-{PORT})?$"),
+            "x-write": "a port or a range of ports in quotes, such as \"8000\" or \"3000-3999\"",
+        })
+    }
+}
+
 /// Reports whether a text is an [`Address`].
 pub(crate) fn is_address(text: &str) -> bool {
     text.parse::<SocketAddr>().is_ok()

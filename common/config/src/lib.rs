@@ -30,7 +30,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-pub use kinds::{Address, OrNone, Time, Timed, YEAR};
+pub use kinds::{Address, OrNone, Ports, Time, Timed, YEAR};
 pub use origin::{Origin, Place};
 pub use overrides::Overrides;
 pub use problem::{ConfigError, Problem};

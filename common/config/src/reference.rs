@@ -120,7 +120,8 @@ fn kind(schema: &Value) -> String {
         return format!("list of {}", kind(items));
     }
     if let Some(values) = schema.get("additionalProperties").filter(|inner| inner.is_object()) {
-        return format!("table of {}", kind(values));
+        let is_table = values.get("properties").is_some();
+        return format!("table of {}", if is_table { "tables".to_owned() } else { kind(values) });
     }
     match (bound("minimum"), bound("maximum")) {
         (Some(least), Some(most)) if most != i64::MAX.to_string() && most != u32::MAX.to_string() => {

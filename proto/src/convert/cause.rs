@@ -158,6 +158,8 @@ impl From<ExecutionResult> for v1::Result {
             inline: result.inline.map(|inline| Arc::unwrap_or_clone(inline).into()),
             snapshot_problem: result.snapshot_problem,
             network_problem: result.network_problem,
+            connections: result.connections.into_iter().map(Into::into).collect(),
+            connections_left_out: result.connections_left_out,
             ..Self::default()
         }
         .with_directory(result.directory)
@@ -191,6 +193,8 @@ impl TryFrom<v1::Result> for ExecutionResult {
             inline: wire.inline.map(|inline| inline.try_into().map(Arc::new)).transpose()?,
             snapshot_problem: wire.snapshot_problem,
             network_problem: wire.network_problem,
+            connections: super::connection::connections(wire.connections)?,
+            connections_left_out: wire.connections_left_out,
         })
     }
 }

@@ -72,6 +72,12 @@ same_enum!(airlock_domain::DirectoryReport, v1::DirectoryReport, "directory_repo
 same_enum!(airlock_domain::ViolationAction, v1::ViolationAction, "violation.action", {
     Reported = Reported, Quarantined = Quarantined, Failed = Failed,
 });
+same_enum!(airlock_domain::ConnectionProtocol, v1::ConnectionProtocol, "connection.protocol", {
+    Http = Http, Connect = Connect, Socks = Socks,
+});
+same_enum!(airlock_domain::ConnectionVerdict, v1::ConnectionVerdict, "connection.verdict", {
+    Allowed = Allowed, Warned = Warned, Refused = Refused, Failed = Failed,
+});
 same_enum!(airlock_domain::JobPhase, runner_v1::JobPhase, "phase", {
     Accepted = Accepted, Refused = Refused, Running = Running, Ended = Ended, Lost = Lost,
 });

@@ -44,6 +44,7 @@ impl From<ExchangeFromRunner> for wire::ExchangeRequest {
                 Up::Digests(wire::DigestsTaken { files: files.into_iter().map(Into::into).collect() })
             }
             From::Written { accepted, ended } => Up::Written(wire::StdinWritten { accepted, ended }),
+            From::End => Up::ForwardEnd(wire::ForwardEnd {}),
             From::Failed(failed) => Up::Failed(failed.into()),
         };
         Self { message: Some(message) }
@@ -84,6 +85,7 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
             }
             Up::Digests(taken) => Self::Digests(files("digests.files", taken.files)?),
             Up::Written(wire::StdinWritten { accepted, ended }) => Self::Written { accepted, ended },
+            Up::ForwardEnd(wire::ForwardEnd {}) => Self::End,
             Up::Failed(failed) => Self::Failed(failed.into()),
         })
     }
@@ -91,7 +93,9 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
 
 impl From<ExchangeToRunner> for wire::ExchangeResponse {
     fn from(message: ExchangeToRunner) -> Self {
-        use ExchangeOrder::{Diff, Digests, Download, List, Quarantine, Restore, Stat, Stdin, Upload};
+        use ExchangeOrder::{
+            Diff, Digests, Download, Forward, List, Quarantine, Restore, Stat, Stdin, Upload,
+        };
         let message = match message {
             ExchangeToRunner::Order(Upload(order)) => Down::Upload(order.into()),
             ExchangeToRunner::Order(Download(order)) => Down::Download(order.into()),
@@ -110,6 +114,9 @@ impl From<ExchangeToRunner> for wire::ExchangeResponse {
             }),
             ExchangeToRunner::Order(Stdin { execution_id, take_over }) => {
                 Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string(), take_over })
+            }
+            ExchangeToRunner::Order(Forward { session_id, port }) => {
+                Down::Forward(wire::ForwardOrder { session_id: session_id.to_string(), port: port.into() })
             }
             ExchangeToRunner::Chunk { offset, data } => Down::Chunk(v1::FileChunk { offset, data }),
             ExchangeToRunner::End { close } => Down::End(wire::ExchangeEnd { close }),
@@ -149,6 +156,13 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
             Down::Stdin(order) => ExchangeOrder::Stdin {
                 execution_id: parsed("stdin.execution_id", &order.execution_id)?,
                 take_over: order.take_over,
+            },
+            Down::Forward(order) => ExchangeOrder::Forward {
+                session_id: parsed("forward.session_id", &order.session_id)?,
+                port: u16::try_from(order.port)
+                    .ok()
+                    .filter(|port| *port != 0)
+                    .ok_or_else(|| ConvertError::new("forward.port", "is not a port"))?,
             },
             Down::Chunk(chunk) => {
                 let (offset, data) = checked(chunk)?;

@@ -12,13 +12,13 @@ use airlock_domain::{
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// Converts microseconds since 1970 to a timestamp.
-fn timestamp(micros: i64) -> prost_types::Timestamp {
+pub(super) fn timestamp(micros: i64) -> prost_types::Timestamp {
     let distance = Duration::from_micros(micros.unsigned_abs());
     if micros < 0 { (UNIX_EPOCH - distance).into() } else { (UNIX_EPOCH + distance).into() }
 }
 
 /// Converts a timestamp to microseconds since 1970. A value out of range is saturated.
-fn micros(time: &prost_types::Timestamp) -> i64 {
+pub(super) fn micros(time: &prost_types::Timestamp) -> i64 {
     time.seconds.saturating_mul(MICROS_PER_SECOND).saturating_add(i64::from(time.nanos) / 1000)
 }
 

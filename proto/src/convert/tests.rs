@@ -78,6 +78,8 @@ fn result(cause: Cause) -> ExecutionResult {
         inline: Some(Arc::new(inline())),
         snapshot_problem: "it is larger than 1 byte".to_owned(),
         network_problem: "the runner permits none".to_owned(),
+        connections: vec![super::connection::sample()],
+        connections_left_out: 5,
         limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }
@@ -164,6 +166,10 @@ pub(super) fn sample() -> Grant {
             secrets: vec!["DEPLOY_TOKEN".to_owned()],
             shell_init: "alias ll='ls -l'\n".to_owned(),
             shell_prefix: vec!["/usr/bin/nice".to_owned(), "-n5".to_owned()],
+            inspection: Inspection {
+                requests: vec!["GET api.example".to_owned()],
+                secrets: vec!["TOKEN".to_owned()],
+            },
         },
         read_only: true,
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
@@ -445,6 +451,8 @@ fn every_bound_field_changes_the_binding() {
         |g| g.profile.secrets.clear(),
         |g| g.profile.shell_init.clear(),
         |g| g.profile.shell_prefix.clear(),
+        |g| g.profile.inspection.requests.clear(),
+        |g| g.profile.inspection.secrets.clear(),
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut other = base.clone();

@@ -77,6 +77,7 @@ fn what_a_runner_says_survives_the_wire() {
         },
         ExchangeFromRunner::Restored { path: b"/workspace/\xff".to_vec(), replaced_id: "b".to_owned() },
         ExchangeFromRunner::Written { accepted: 8, ended: true },
+        ExchangeFromRunner::End,
     ];
     messages.extend(failures.map(|failure| {
         let (reason, message) = ("REASON".to_owned(), "said so".to_owned());
@@ -136,6 +137,7 @@ fn orders_survive_the_wire() {
         ExchangeOrder::Quarantine(QuarantineOrder { session_id, after: "a".to_owned(), page_size: 5 }),
         ExchangeOrder::Restore { session_id, quarantine_id: "a".to_owned() },
         ExchangeOrder::Digests { session_id, paths: vec![b"/workspace/\xff".to_vec()] },
+        ExchangeOrder::Forward { session_id, port: u16::MAX },
         ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false },
         ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: true },
     ];

@@ -104,6 +104,7 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     }
     let gitconfig = if read_only { "gitconfig-read-only" } else { "gitconfig" };
     args.bind("--ro-bind", &etc.join(gitconfig), Path::new("/etc/gitconfig"));
+    args.bind("--ro-bind", &etc.join("ssh_config"), Path::new("/etc/ssh/ssh_config"));
     args.add(&["--perms", "0755", "--dir", INSIDE]);
     for name in ["init", "bash_env"] {
         args.bind("--ro-bind", &runtime.join(name), &Path::new(INSIDE).join(name));

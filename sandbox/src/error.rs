@@ -199,7 +199,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Namespaces => "namespaces",
         Step::Loopback => "loopback",
         Step::Join => "join",
-        Step::Listener => "listener",
+        Step::Socket => "socket",
         Step::Seccomp => "seccomp",
         Step::Bubblewrap => "bubblewrap",
         Step::Prepare => "prepare",

@@ -6,8 +6,8 @@
 
 mod building;
 mod forker;
-mod listener;
 mod outside;
+mod sockets;
 mod start;
 
 use std::fs::File;
@@ -38,7 +38,7 @@ const OPTIONS: [&str; 6] =
     ["--args", "--as-pid-1", "--disable-userns", "--json-status-fd", "--perms", "--size"];
 /// Options of newer versions of bubblewrap that are used if available.
 const BETTER: [&str; 2] = ["--overlay", "--assert-userns-disabled"];
-/// The timeout for the creation of a session's network, or of a listener in it.
+/// The timeout for the creation of a session's network, or of sockets in it.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout for bubblewrap to print its options or its version.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);

@@ -15,10 +15,11 @@ pub const USER: &str = "agent";
 pub(crate) const HIDDEN_FILE: &str = "hidden";
 
 /// Directories that Airlock mounts, or places files in, in every sandbox.
-pub(crate) const OWN_DIRECTORIES: [&str; 9] = [
+pub(crate) const OWN_DIRECTORIES: [&str; 10] = [
     "/proc",
     "/dev",
     "/etc",
+    "/etc/ssh",
     "/run/airlock",
     "/run/airlock/run",
     "/var",
@@ -27,12 +28,13 @@ pub(crate) const OWN_DIRECTORIES: [&str; 9] = [
     "/tmp",
 ];
 /// Files that Airlock provides in every sandbox.
-pub(crate) const OWN_FILES: [&str; 7] = [
+pub(crate) const OWN_FILES: [&str; 8] = [
     "/etc/passwd",
     "/etc/group",
     "/etc/hosts",
     "/etc/nsswitch.conf",
     "/etc/gitconfig",
+    "/etc/ssh/ssh_config",
     "/run/airlock/init",
     "/run/airlock/bash_env",
 ];

@@ -28,7 +28,7 @@ mod spec;
 mod status;
 
 pub use airlock_init::wire::{
-    COMMAND_DIRECTORY, COMMAND_FILE, HostIds, INSIDE_BASH_ENV, INSIDE_ID, INSIDE_INIT, Landlock,
+    COMMAND_DIRECTORY, COMMAND_FILE, HostIds, INSIDE_BASH_ENV, INSIDE_CERTIFICATES, INSIDE_ID, Landlock,
     MODE_CONNECT, PROXY_VARIABLE, SNAPSHOT_FILE, STAGE, Signal, TerminalSize,
 };
 pub use args::{Sources, bwrap_args};
@@ -48,7 +48,8 @@ pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Stream
 pub use runtime::bash_env;
 pub use seccomp::filter as seccomp_filter;
 pub use session::{
-    DirectoryError, Session, SessionDirectories, SessionNet, UidIsolation, UidRange, change_owner_of_tree,
+    DirectoryError, Session, SessionDirectories, SessionNet, SessionSockets, UidIsolation, UidRange,
+    change_owner_of_tree,
 };
 pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};

@@ -4,6 +4,7 @@
 //! Must not report the end while a process remains. Must not report a normal end if the two reports differ.
 
 mod end;
+mod peer;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{COMMAND_DIRECTORY, INSIDE_ID, SNAPSHOT_FILE};
+use airlock_init::wire::{COMMAND_DIRECTORY, INSIDE_ID, INSIDE_INIT, MODE_CONNECT, SNAPSHOT_FILE};
 use airlock_mounts::remove_tree;
 
 use crate::error::LaunchError;
@@ -52,6 +52,7 @@ impl Runtime {
         write(etc.join("nsswitch.conf"), nsswitch, 0o444)?;
         write(etc.join("gitconfig"), git_config_file(false).as_bytes(), 0o444)?;
         write(etc.join("gitconfig-read-only"), git_config_file(true).as_bytes(), 0o444)?;
+        write(etc.join("ssh_config"), ssh_config_file().as_bytes(), 0o444)?;
         Ok(runtime)
     }
 
@@ -162,6 +163,17 @@ fn git_config_file(read_only: bool) -> String {
         }
     }
     text
+}
+
+/// Returns the configuration of ssh, and of the programs that start it, such as git, scp and rsync. Hosts other than the
+/// session's own are reached through the proxy of the execution. The settings of the root and of the user come first, so
+/// they can replace it.
+fn ssh_config_file() -> String {
+    format!(
+        "Include /etc/ssh/ssh_config.d/*.conf\n\
+         Host * !localhost !127.* !::1\n    \
+         ProxyCommand {INSIDE_INIT} {MODE_CONNECT} %h %p\n"
+    )
 }
 
 #[cfg(test)]

@@ -258,6 +258,15 @@ impl UidIsolation {
     }
 }
 
+/// TCP sockets in a session's network namespace that are not connected, nonblocking and close-on-exec.
+#[derive(Debug)]
+pub struct SessionSockets {
+    /// For IPv4.
+    pub v4: OwnedFd,
+    /// For IPv6, if the kernel has it.
+    pub v6: Option<OwnedFd>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

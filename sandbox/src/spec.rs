@@ -58,6 +58,8 @@ pub struct LaunchSpec {
     pub snapshot: Option<Vec<u8>>,
     /// The source of a shell snapshot, if the command creates one.
     pub shell_init: Option<Vec<u8>>,
+    /// The certificate authorities that programs read at [`crate::INSIDE_CERTIFICATES`], in PEM.
+    pub certificates: Option<Vec<u8>>,
     /// A program (a path inside the sandbox) and its arguments, before the shell. Empty if the shell is started
     /// directly.
     pub prefix: Vec<Vec<u8>>,
@@ -114,6 +116,7 @@ impl LaunchSpec {
             },
             snapshot: None,
             shell_init: None,
+            certificates: None,
             prefix: Vec::new(),
             cwd: PathBuf::from(OsString::from_vec(directory.clone())),
             env: Vec::new(),

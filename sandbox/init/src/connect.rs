@@ -15,6 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The maximum length of the proxy's answer before the connection, and of its explanation of a refusal.
 const MAX_ANSWER: usize = 8 << 10;
+/// The bytes that are read at once.
+const BUFFER: usize = 32 << 10;
 /// The timeout for the proxy's answer. It exceeds the time in which a person can answer a question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(900);
 
@@ -85,11 +87,23 @@ fn head(stream: &mut TcpStream) -> io::Result<String> {
 fn transfer(stream: TcpStream) -> io::Result<()> {
     let mut up = stream.try_clone()?;
     thread::Builder::new().spawn(move || {
-        let _ = io::copy(&mut io::stdin(), &mut up);
+        let _ = copy(&mut io::stdin(), &mut up);
         let _ = up.shutdown(Shutdown::Write);
     })?;
     let mut down = stream;
     // The standard output has a buffer that waits for a line.
     let mut output = std::fs::File::from(std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?);
-    io::copy(&mut down, &mut output).map(drop)
+    copy(&mut down, &mut output)
+}
+
+/// Copies to the end. `io::copy` would use splice(2), which locks the pipe of the output while it waits for the host.
+/// ssh could then not read what is in the pipe already, and both sides would wait for each other.
+fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => to.write_all(buffer.get(..count).unwrap_or_default())?,
+        }
+    }
 }

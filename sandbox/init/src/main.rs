@@ -1,19 +1,20 @@
 //! `airlock-init`: several small programs in one static file. `launch` is the step on the host before bubblewrap.
-//! `hold` creates a session's namespaces, `listen` opens a listener in them. `pid1` runs one command in a sandbox, `outside` runs one without a sandbox.
-//! `look` is a command that reports the state inside a sandbox, `connect` one that connects ssh to the proxy.
+//! `hold` creates a session's namespaces, `socket` opens sockets in them. `pid1` runs one command in a sandbox,
+//! `outside` runs one without a sandbox. `look` is a command that reports the state inside a sandbox, `connect` one
+//! that connects ssh to the proxy.
 //!
-//! Except for these two, they communicate only through descriptor 0. Must not make decisions: each carries out the message
-//! that it receives, and reports.
+//! Except for these two, they communicate only through descriptor 0. Must not make decisions: each carries out the
+//! message that it receives, and reports.
 
 mod connect;
 mod failure;
 mod hold;
 mod identity;
 mod launch;
-mod listen;
 mod look;
 mod outside;
 mod pid1;
+mod socket;
 mod stage;
 
 use std::os::fd::AsFd;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 use airlock_init::frame::send_frame;
 use airlock_init::sight::MODE_LOOK;
 use airlock_init::wire::{
-    MODE_CONNECT, MODE_HOLD, MODE_LAUNCH, MODE_LISTEN, MODE_OUTSIDE, MODE_OUTSIDE_PID1, MODE_PID1, Report,
+    MODE_CONNECT, MODE_HOLD, MODE_LAUNCH, MODE_OUTSIDE, MODE_OUTSIDE_PID1, MODE_PID1, MODE_SOCKET, Report,
     Step,
 };
 
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     let result = match mode.as_deref() {
         Some(MODE_LAUNCH) => launch::run(),
         Some(MODE_HOLD) => hold::run(),
-        Some(MODE_LISTEN) => listen::run(),
+        Some(MODE_SOCKET) => socket::run(),
         Some(MODE_PID1) => pid1::run(true),
         Some(MODE_OUTSIDE) => outside::run(),
         Some(MODE_OUTSIDE_PID1) => pid1::run(false),

@@ -12,8 +12,8 @@ pub use step::{Fault, Step};
 pub const MODE_LAUNCH: &str = "launch";
 /// The argument for the process that creates a session's namespaces.
 pub const MODE_HOLD: &str = "hold";
-/// The argument for the process that opens a listener on a session's loopback.
-pub const MODE_LISTEN: &str = "listen";
+/// The argument for the process that opens sockets in a session's network namespace.
+pub const MODE_SOCKET: &str = "socket";
 /// The argument for process 1 of a sandbox.
 pub const MODE_PID1: &str = "pid1";
 /// The argument for the launch step of a command outside the sandbox.
@@ -42,6 +42,10 @@ pub const COMMAND_FILE: &str = "command";
 pub const SNAPSHOT_FILE: &str = "snapshot";
 /// The name of the source of a shell snapshot in [`COMMAND_DIRECTORY`].
 pub const SHELL_INIT_FILE: &str = "shell_init";
+/// The name of the certificate authorities in [`COMMAND_DIRECTORY`], if the command has inspected hosts.
+pub const CERTIFICATES_FILE: &str = "certificates.pem";
+/// The path of that file inside the sandbox.
+pub const INSIDE_CERTIFICATES: &str = "/run/airlock/run/certificates.pem";
 /// The host directory over which the launch step mounts the session's directories, in a separate mount namespace. It
 /// exists on every Linux system and is never bound.
 pub const STAGE: &str = "/sys";
@@ -211,15 +215,27 @@ pub struct HoldPlan {
     pub ids: Option<HostIds>,
 }
 
-/// The plan for a listener on a session's loopback. The session's user and network namespace come with it.
+/// The plan for sockets in a session's network namespace. The session's user and network namespace come with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ListenPlan {
+pub struct SocketPlan {
     /// The pid that the parent must have.
     pub parent: u32,
     /// The IDs to change to. `None` keeps the runner's.
     pub ids: Option<HostIds>,
-    /// The maximum number of connections that wait to be accepted.
-    pub backlog: i32,
+    /// The use of the sockets.
+    pub sockets: SocketUse,
+}
+
+/// The use of sockets in a session's network namespace.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub enum SocketUse {
+    /// One listener at a free port of 127.0.0.1.
+    Listen {
+        /// The maximum number of connections that wait to be accepted.
+        backlog: i32,
+    },
+    /// Sockets that are not connected: the first for IPv4, and the second, if the kernel has it, for IPv6.
+    Connect,
 }
 
 /// Resource limits that process 1 sets before it forks the shell.
@@ -400,7 +416,7 @@ pub enum Report {
         pid: i32,
     },
     /// The preparation is complete. In the message of process 1, its pidfd comes with it; in that of
-    /// [`MODE_LISTEN`], the listener.
+    /// [`MODE_SOCKET`], the sockets.
     Ready,
     /// The shell was started with these Landlock restrictions. The controlling end of its terminal comes with the
     /// message, if it has one.

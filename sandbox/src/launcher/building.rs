@@ -8,7 +8,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use airlock_init::wire::{COMMAND_FILE, INSIDE_BASH_ENV, SHELL_INIT_FILE, SNAPSHOT_FILE, StartSpec};
+use airlock_init::wire::{
+    CERTIFICATES_FILE, COMMAND_FILE, INSIDE_BASH_ENV, SHELL_INIT_FILE, SNAPSHOT_FILE, StartSpec,
+};
 
 use crate::error::LaunchError;
 use crate::spec::{LaunchSpec, Limits, MAX_COMMAND, Shell, Stdin};
@@ -24,7 +26,11 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
     args.extend((spec.shell == Shell::Pwsh).then(|| b"-File".to_vec()));
     args.push(directory.join(&name).into_os_string().into_vec());
     let mut files = vec![(name, spec.command.clone())];
-    let others = [(SNAPSHOT_FILE, &spec.snapshot), (SHELL_INIT_FILE, &spec.shell_init)];
+    let others = [
+        (SNAPSHOT_FILE, &spec.snapshot),
+        (SHELL_INIT_FILE, &spec.shell_init),
+        (CERTIFICATES_FILE, &spec.certificates),
+    ];
     files.extend(others.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?))));
     let bytes = |text: &OsString| text.clone().into_vec();
     let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();

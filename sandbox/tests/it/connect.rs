@@ -75,6 +75,25 @@ fn bytes_pass_in_both_directions() {
     assert_eq!((output.stderr.as_str(), output.ended.cause), ("", Cause::Exited(0)));
 }
 
+/// The bytes of a pipe can be read while the program waits for more of them.
+#[test]
+fn both_sides_can_wait_for_each_other_in_turn() {
+    let command = format!(
+        "coproc {{ {}; }}; from=${{COPROC[0]}}; to=${{COPROC[1]}}
+         for turn in 1 2 3; do read -r line <&$from; echo \"$line\"; echo \"answer $turn\" >&$to; done",
+        connect_to("git.example 22")
+    );
+    let output = run(&command, |_, mut stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
+        for turn in 1..=3 {
+            stream.write_all(format!("question {turn}\n").as_bytes()).unwrap();
+            assert_eq!(answers.next().unwrap().unwrap(), format!("answer {turn}"));
+        }
+    });
+    assert_eq!(output.stdout, "question 1\nquestion 2\nquestion 3\n");
+}
+
 #[test]
 fn a_refusal_is_reported_with_its_reason_and_cannot_act_on_a_terminal() {
     let output = run(&connect_to("2001:db8::1 22"), |head, mut stream| {

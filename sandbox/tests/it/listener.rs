@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -199,4 +199,43 @@ fn a_session_without_a_network_or_with_wrong_ids_has_none() {
     let stranger = Session { ids: host.ids(), ..session.clone() };
     assert_eq!(step(&stranger), "join");
     host.launcher.session_listener(&session).unwrap();
+}
+
+#[test]
+fn a_connection_belongs_to_the_sandbox_whose_process_holds_it() {
+    let host = Host::new();
+    let session = host.session();
+    let (listener, address) = listen(&host, &session);
+    let (ip, port) = address.split_once(':').unwrap();
+    let own = listener.local_addr().unwrap();
+    let mapped = format!(
+        "exec /usr/bin/python3 -c 'import socket\nwith socket.create_connection((\"::ffff:{ip}\", {port})) as it: it.recv(1)'"
+    );
+    let child = format!("(exec 3<>/dev/tcp/{ip}/{port}; cat <&3) & wait");
+    let commands = [format!("exec 3<>/dev/tcp/{ip}/{port}; cat <&3"), child, mapped];
+    let mut sandboxes = Vec::new();
+    for command in commands {
+        let running = host.start(&session, &host.spec(command));
+        sandboxes.push((running, accept(&listener)));
+    }
+    let controls: Vec<_> = sandboxes.iter().map(|(running, _)| running.control.clone()).collect();
+    let addresses = sandboxes.iter().map(|(_, stream)| stream.peer_addr().unwrap()).collect::<Vec<_>>();
+    let v4 = |address| match address {
+        SocketAddr::V4(address) => address,
+        SocketAddr::V6(address) => panic!("{address}"),
+    };
+    for (holder, control) in controls.iter().enumerate() {
+        for (client, address) in addresses.iter().enumerate() {
+            let holds = control.holds(v4(*address), v4(own));
+            assert_eq!(holds, holder == client, "the connection of {client}, asked of {holder}");
+        }
+        assert!(!control.holds(v4(own), v4(addresses[holder])), "the runner's end");
+    }
+    for (running, stream) in sandboxes {
+        drop(stream);
+        finish(running);
+    }
+    for (control, address) in controls.iter().zip(addresses) {
+        assert!(!control.holds(v4(address), v4(own)), "the sandbox has ended");
+    }
 }

@@ -23,6 +23,7 @@ mod root_folder;
 #[cfg(target_arch = "x86_64")]
 mod seccomp;
 mod session;
+mod session_sockets;
 mod shell;
 mod signals;
 mod sockets;

@@ -95,7 +95,7 @@ fn a_root_of_one_program_holds_that_and_nothing_of_the_host() {
     let (host, root) = tiny_host();
     let all = "cd /; shopt -s dotglob nullglob; echo *; echo etc/* usr/* bin/* var/*; echo $(< /etc/hosts)";
     let wanted = "bin dev etc home proc run tmp var workspace\n\
-                  etc/gitconfig etc/group etc/hosts etc/nsswitch.conf etc/passwd bin/bash var/tmp\n\
+                  etc/gitconfig etc/group etc/hosts etc/nsswitch.conf etc/passwd etc/ssh bin/bash var/tmp\n\
                   127.0.0.1 localhost airlock ::1 localhost airlock\n";
     assert_eq!(host.sh(all).stdout, wanted);
     let written = "for f in /x /bin/x /etc/x /run/x /var/x; do : > $f; done; : > /workspace/x; : > /var/tmp/x; \

@@ -47,9 +47,14 @@ fn the_system_cannot_be_written() {
         let spec = host.spec(format!("{PROBE} write {path}"));
         host.probe_in(&session, &spec).assert_out_of_reach(10);
     }
-    for path in
-        ["/etc/passwd", "/etc/gitconfig", "/usr/bin/env", "/run/airlock/init", "/run/airlock/bash_env"]
-    {
+    for path in [
+        "/etc/passwd",
+        "/etc/gitconfig",
+        "/etc/ssh/ssh_config",
+        "/usr/bin/env",
+        "/run/airlock/init",
+        "/run/airlock/bash_env",
+    ] {
         let spec = host.spec(format!("{PROBE} write {path}"));
         host.probe_in(&session, &spec).assert_out_of_reach(3);
     }

@@ -31,8 +31,8 @@ pub enum Step {
     Loopback,
     /// Joining the session's namespaces.
     Join,
-    /// Opening a listener on the session's loopback.
-    Listener,
+    /// Opening a socket in the session's network namespace.
+    Socket,
     /// Filtering system calls.
     Seccomp,
     /// Executing bubblewrap.

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -9,11 +10,12 @@ use std::{
 };
 
 use airlock_network::Layers;
+use async_trait::async_trait;
 use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::Connection;
+use crate::{connection::Connection, inspection::Inspection};
 
 /// The credential of an execution: 32 random bytes, as 64 hexadecimal digits. Its `Debug` form does not contain it.
 #[derive(Clone)]
@@ -77,15 +79,28 @@ impl Events {
     }
 }
 
+/// Recognizes the clients that are processes of the execution. They need no credential, because some programs, such as
+/// Java, cannot send one without a change of their own.
+#[async_trait]
+pub trait Processes: fmt::Debug + Send + Sync {
+    /// Returns whether a process of the execution has the socket that is bound to `client` and connected to `proxy`.
+    /// False in case of doubt.
+    async fn hold(&self, client: SocketAddr, proxy: SocketAddr) -> bool;
+}
+
 /// The access of one execution to the network.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The credential of this execution.
     pub token: Token,
+    /// Recognizes clients without the credential. `None`: every client needs it.
+    pub processes: Option<Arc<dyn Processes>>,
     /// The rules. A change applies to new requests immediately, and closes tunnels that it no longer allows.
     pub layers: watch::Receiver<Arc<Layers>>,
     /// Lets refused names through and reports them. Addresses that are not public stay refused.
     pub warn: bool,
+    /// The hosts whose TLS the proxy inspects, and the secrets that it inserts. `None`: it inspects nothing.
+    pub inspection: Option<Arc<Inspection>>,
     /// Where connections are reported.
     pub events: Events,
     /// Ends the access, and closes its connections.

@@ -1,6 +1,7 @@
 //! The state of one connection of a command to the proxy, and the reasons to close it.
 
 use std::{
+    net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use airlock_network::Target;
-use tokio::{net::TcpStream, time};
+use tokio::{net::TcpStream, sync::OnceCell, time};
 
 use crate::open::{Execution, Opened, Watch};
 
@@ -35,16 +36,30 @@ pub(crate) struct Client {
     /// The rules for the request that is being forwarded.
     forwarding: Mutex<Option<Watch>>,
     failures: AtomicU32,
+    /// The addresses of the client and of the proxy. `None`: the connection is inside one that was authenticated.
+    addresses: Option<(SocketAddr, SocketAddr)>,
+    /// Whether the client is a process of the execution.
+    is_own: OnceCell<bool>,
 }
 
 impl Client {
-    pub(crate) fn new(execution: Arc<Execution>) -> Self {
+    /// `stream` is the connection of the client, unless it is inside one that was authenticated.
+    pub(crate) fn new(execution: Arc<Execution>, stream: Option<&TcpStream>) -> Self {
+        let addresses = |stream: &TcpStream| stream.peer_addr().ok().zip(stream.local_addr().ok());
         Self {
             execution,
             transferred: AtomicU64::new(0),
             forwarding: Mutex::new(None),
             failures: AtomicU32::new(0),
+            addresses: stream.and_then(addresses),
+            is_own: OnceCell::new(),
         }
+    }
+
+    /// Returns whether the client is a process of the execution, which needs no credential. Determined once.
+    pub(crate) async fn is_own(&self) -> bool {
+        let Some((client, proxy)) = self.addresses else { return false };
+        *self.is_own.get_or_init(|| self.execution.has_process(client, proxy)).await
     }
 
     /// Counts a wrong credential. Returns true if the connection must be closed.

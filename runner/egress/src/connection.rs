@@ -1,6 +1,6 @@
 //! The report of one connection or request.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use airlock_network::LayerName;
 
@@ -25,6 +25,8 @@ pub struct Connection {
     pub bytes_up: u64,
     /// Bytes from the target to the command.
     pub bytes_down: u64,
+    /// The time of the request.
+    pub started: SystemTime,
     /// The time from the request to its end.
     pub duration: Duration,
 }

@@ -20,15 +20,19 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use airlock_network::Target;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
 
+pub use self::forward::ONE_HOP;
+pub(crate) use self::service::Inside;
 use self::{gate::Gate, service::Service};
 use crate::{
     client::{Asked, Client, PlainHttp, idle},
-    open::Execution,
+    open::{Execution, Opened},
 };
 
 /// How an HTTP connection ended.
@@ -45,7 +49,12 @@ pub(crate) enum Ended {
 ///
 /// Fails if the connection breaks, is idle for too long, or is no longer permitted.
 pub(crate) async fn serve(stream: TcpStream, execution: &Arc<Execution>) -> io::Result<Ended> {
-    converse(stream, Vec::new(), None, execution).await
+    let client = Client::new(Arc::clone(execution), Some(&stream));
+    let (client, early, opened) = converse(stream, Vec::new(), None, client).await?;
+    Ok(match opened {
+        Some(opened) => Ended::Tunnel(Box::new(Asked { client, early, opened })),
+        None => Ended::Closed(client),
+    })
 }
 
 /// Serves the requests of a tunnel to `plain.target`, and returns the stream for its end.
@@ -54,25 +63,44 @@ pub(crate) async fn serve(stream: TcpStream, execution: &Arc<Execution>) -> io::
 ///
 /// As [`serve`].
 pub(crate) async fn serve_inside(plain: PlainHttp, execution: &Arc<Execution>) -> io::Result<TcpStream> {
-    match converse(plain.client, plain.early, Some(plain.target), execution).await? {
-        Ended::Closed(stream) => Ok(stream),
-        Ended::Tunnel(asked) => Ok(asked.client),
-    }
+    let client = Client::new(Arc::clone(execution), None);
+    let inside = Inside::plain(plain.target);
+    let (stream, _, _) = converse(plain.client, plain.early, Some(inside), client).await?;
+    Ok(stream)
 }
 
-async fn converse(
-    stream: TcpStream,
+/// Serves the requests inside the TLS of an inspected target, and returns the stream for its end.
+///
+/// # Errors
+///
+/// As [`serve`].
+pub(crate) async fn serve_inspected<S>(stream: S, opened: Opened, execution: &Arc<Execution>) -> io::Result<S>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let client = Client::new(Arc::clone(execution), None);
+    let (stream, _, _) = converse(stream, Vec::new(), Some(Inside::tls(opened)), client).await?;
+    Ok(stream)
+}
+
+/// Returns the stream, the bytes that were read from it and not served, and the tunnel that the client has opened.
+async fn converse<S>(
+    stream: S,
     early: Vec<u8>,
-    inside: Option<Target>,
-    execution: &Arc<Execution>,
-) -> io::Result<Ended> {
-    let client = Arc::new(Client::new(Arc::clone(execution)));
+    inside: Option<Inside>,
+    client: Client,
+) -> io::Result<(S, Vec<u8>, Option<Opened>)>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let client = Arc::new(client);
+    let limits = client.execution.limits().clone();
     let service = Arc::new(Service::new(Arc::clone(&client), inside));
     let gate = Gate::new(stream, early, Arc::clone(&client), service.refused());
     let answers = Arc::clone(&service);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(execution.limits().head)
+        .header_read_timeout(limits.head)
         .max_headers(head::MAX_HEADERS)
         .max_buf_size(head::MAX_BYTES)
         .serve_connection(
@@ -86,13 +114,10 @@ async fn converse(
         biased;
         parts = connection.without_shutdown() => parts.map_err(io::Error::other)?,
         () = client.revoked() => return Err(io::ErrorKind::PermissionDenied.into()),
-        () = idle(execution.limits().idle, || client.transferred.load(Ordering::Relaxed)) => {
+        () = idle(limits.idle, || client.transferred.load(Ordering::Relaxed)) => {
             return Err(io::ErrorKind::TimedOut.into());
         }
     };
     let (stream, early) = parts.io.into_inner().into_parts();
-    Ok(match service.take_tunnel() {
-        Some(opened) => Ended::Tunnel(Box::new(Asked { client: stream, early, opened })),
-        None => Ended::Closed(stream),
-    })
+    Ok((stream, early, service.take_tunnel()))
 }

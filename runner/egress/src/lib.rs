@@ -4,13 +4,13 @@
 //! loopback, and [`Proxy::serve`] accepts from it. Commands find it through `HTTP_PROXY` and similar variables. One port
 //! serves HTTP/1.1 (CONNECT and absolute-form requests) and SOCKS5.
 //!
-//! * Each request presents the [`Token`] of its execution. Other executions of the same session can reach the listener,
-//!   and do not know the token. They can only delay it: a connection without the token takes a part of the execution's
-//!   share for a few times [`Limits::head`].
+//! * Each request presents the [`Token`] of its execution, or comes from a process of the execution ([`Processes`]).
+//!   Other executions of the same session can reach the listener, and do neither. They can only delay it: a connection
+//!   without the token takes a part of the execution's share for a few times [`Limits::head`].
 //! * `airlock-network` decides by name and port. The proxy then resolves the name once, checks every address, and
 //!   connects only to an address that it checked.
 //! * A tunnel must begin with a TLS handshake for the requested name, unless its rule ends in `/tcp`. The proxy does
-//!   not decrypt it. What hides behind the name cannot be stopped without decryption: another site of the same server
+//!   not decrypt it, unless the host is inspected ([`Inspection`]). What hides behind the name cannot be stopped without decryption: another site of the same server
 //!   (domain fronting), or an encrypted ClientHello. The proxy sees only the outer name.
 //! * Requests of plain HTTP in a tunnel are forwarded one by one, only to the target of the tunnel. A WebSocket without
 //!   TLS needs a rule that ends in `/tcp`.
@@ -25,6 +25,8 @@ mod client;
 mod connection;
 mod dial;
 mod http;
+mod inside;
+mod inspection;
 mod limits;
 mod open;
 mod proxy;
@@ -34,9 +36,16 @@ mod serve;
 mod shares;
 mod socks;
 mod tunnel;
+mod upstream;
 
-pub use access::{Access, Events, Token};
+pub use access::{Access, Events, Processes, Token};
 pub use connection::{Connection, Outcome, Protocol};
+pub use http::ONE_HOP;
+pub use hyper::header::HeaderName;
+pub use inspection::{
+    AwsKey, Inspection, InspectionError, Secret, SecretUse, SecretValue, Trust, TrustError,
+};
 pub use limits::Limits;
 pub use proxy::Proxy;
 pub use resolve::{Resolver, SystemResolver};
+pub use upstream::{Upstream, UpstreamError};

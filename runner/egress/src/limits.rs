@@ -27,8 +27,9 @@ pub struct Limits {
     pub idle: Duration,
     /// Bytes that one connection may transfer in each direction. `None`: no limit.
     pub bytes_per_direction: Option<u64>,
-    /// Large buffers, of 64 KiB each, that all busy tunnels together may have. The others have 8 KiB.
-    pub large_buffers: usize,
+    /// Pipes of the kernel, of 256 KiB each, that all busy tunnels together may have, one for each direction. The
+    /// others copy through a buffer of 8 KiB.
+    pub pipes: usize,
     /// Wrong credentials on one connection, after which it is closed.
     pub failures: u32,
     /// Time for the connections of an execution to close after its end.
@@ -48,7 +49,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(300),
             bytes_per_direction: None,
-            large_buffers: 64,
+            pipes: 64,
             failures: 3,
             close: Duration::from_secs(1),
         }

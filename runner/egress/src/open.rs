@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex},
 };
 
@@ -20,6 +20,7 @@ use crate::{
     limits::Limits,
     report::{Meter, Report, SharedReport, amend},
     resolve::Resolver,
+    upstream::Upstream,
 };
 
 /// What all executions share.
@@ -27,8 +28,12 @@ pub(crate) struct Common {
     pub(crate) limits: Limits,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) guard: AddressGuard,
-    /// Permits of [`Limits::large_buffers`].
-    pub(crate) large_buffers: Semaphore,
+    /// `None`: the proxy connects to targets itself.
+    pub(crate) upstream: Option<Upstream>,
+    /// Permits of [`Limits::pipes`].
+    pub(crate) pipes: Semaphore,
+    /// Each open connection of a command has a reference to it.
+    pub(crate) open: Arc<()>,
 }
 
 /// What the connections of one execution share.
@@ -36,6 +41,8 @@ pub(crate) struct Execution {
     pub(crate) access: Access,
     pub(crate) common: Arc<Common>,
     lookups: Semaphore,
+    /// One client is recognized at a time, so that clients without a credential take at most one thread.
+    recognition: Semaphore,
 }
 
 /// A connection to a target that the rules permit.
@@ -44,6 +51,8 @@ pub(crate) struct Opened {
     pub(crate) target: Target,
     /// Whether it must begin with a TLS handshake for the requested name.
     pub(crate) needs_tls: bool,
+    /// Whether the proxy ends the TLS of the client.
+    pub(crate) is_inspected: bool,
     pub(crate) watch: Watch,
     pub(crate) meter: Arc<Meter>,
     pub(crate) report: SharedReport,
@@ -67,10 +76,16 @@ pub(crate) enum Failure {
     ConnectionRefused,
     #[error("the target could not be reached")]
     Unreachable,
+    #[error("the upstream proxy could not be reached, or refused the connection")]
+    Upstream,
     #[error("the connection to the target took too long")]
     ConnectTimeout,
     #[error("the target did not answer the request correctly")]
     Answer,
+    #[error("the TLS connection to the target failed, or its certificate is not valid")]
+    Tls,
+    #[error("the answer of the target is compressed, so that the proxy cannot search it for secrets")]
+    Encoded,
 }
 
 /// Detects that a change of the rules no longer permits a connection.
@@ -79,7 +94,8 @@ pub(crate) struct Watch {
     layers: watch::Receiver<Arc<Layers>>,
     common: Arc<Common>,
     target: Target,
-    address: IpAddr,
+    /// `None`: only the upstream proxy knows it.
+    address: Option<IpAddr>,
     warn: bool,
     report: SharedReport,
 }
@@ -87,11 +103,21 @@ pub(crate) struct Watch {
 impl Execution {
     pub(crate) fn new(access: Access, common: Arc<Common>) -> Self {
         let lookups = Semaphore::new(common.limits.lookups);
-        Self { access, common, lookups }
+        Self { access, common, lookups, recognition: Semaphore::new(1) }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.common.limits
+    }
+
+    /// Returns whether a process of the execution has the socket of this client.
+    pub(crate) async fn has_process(&self, client: SocketAddr, proxy: SocketAddr) -> bool {
+        let Some(processes) = &self.access.processes else { return false };
+        let held = async {
+            let _permit = self.recognition.acquire().await.ok()?;
+            Some(processes.hold(client, proxy).await)
+        };
+        time::timeout(self.limits().head, held).await.ok().flatten().unwrap_or(false)
     }
 
     /// Decides about a target, resolves its name once, checks every address, and connects to one of them.
@@ -119,14 +145,16 @@ impl Execution {
         if let Some(refusal) = watch.check() {
             return Err(NotOpened::Refused(Box::new(refusal)));
         }
-        Ok(Opened { stream, target, needs_tls, watch, meter, report })
+        let is_inspected = self.access.inspection.as_ref().is_some_and(|one| one.covers(&target));
+        let needs_tls = needs_tls || is_inspected;
+        Ok(Opened { stream, target, needs_tls, is_inspected, watch, meter, report })
     }
 
     async fn connect(
         &self,
         target: &Target,
         report: &mut Report,
-    ) -> Result<(TcpStream, IpAddr, bool), NotOpened> {
+    ) -> Result<(TcpStream, Option<IpAddr>, bool), NotOpened> {
         let layers = Arc::clone(&self.access.layers.borrow());
         let (rule, ignored) = match layers.decide(target) {
             Verdict::Allowed { rule } => (Some(rule), None),
@@ -134,21 +162,25 @@ impl Execution {
             Verdict::Refused(refusal) => return Err(NotOpened::Refused(Box::new(refusal))),
         };
         let deadline = time::Instant::now() + self.limits().connect;
-        let addresses = time::timeout_at(deadline, self.addresses(target))
-            .await
-            .map_err(|_| NotOpened::Failed(Failure::ResolveTimeout))?
-            .map_err(|_| NotOpened::Failed(Failure::Resolve))?;
+        let upstream = self.common.upstream.as_ref();
+        let addresses = match time::timeout_at(deadline, self.addresses(target)).await {
+            Ok(Ok(addresses)) => addresses,
+            // The upstream proxy may know more names.
+            Ok(Err(_)) if upstream.is_some_and(Upstream::resolves) => Vec::new(),
+            Ok(Err(_)) => return Err(NotOpened::Failed(Failure::Resolve)),
+            Err(_) => return Err(NotOpened::Failed(Failure::ResolveTimeout)),
+        };
         for address in &addresses {
             self.common
                 .guard
                 .check(*address, &layers, target)
                 .map_err(|refusal| NotOpened::Refused(Box::new(refusal)))?;
         }
-        let dialed = dial::connect(&addresses, target.port, self.limits().connect_each);
+        let dialed = dial::connect(&addresses, target, upstream, self.limits().connect_each);
         let (stream, address) = time::timeout_at(deadline, dialed)
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|error| NotOpened::Failed(Failure::of(&error)))?;
+            .map_err(|error| NotOpened::Failed(Failure::of(&error, upstream.is_some())))?;
         report.connected(rule.as_deref(), ignored.as_ref());
         let needs_tls = rule.as_deref().is_some_and(needs_tls) && !self.access.warn;
         Ok((stream, address, needs_tls))
@@ -171,9 +203,10 @@ fn needs_tls(rule: &str) -> bool {
 }
 
 impl Failure {
-    fn of(error: &io::Error) -> Self {
+    fn of(error: &io::Error, is_upstream: bool) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::ConnectTimeout,
+            _ if is_upstream => Self::Upstream,
             io::ErrorKind::ConnectionRefused => Self::ConnectionRefused,
             _ => Self::Unreachable,
         }
@@ -205,7 +238,9 @@ impl Watch {
         let layers = Arc::clone(&self.layers.borrow());
         let refusal = match layers.decide(&self.target) {
             Verdict::Refused(refusal) if !self.warn => Some(refusal),
-            _ => self.common.guard.check(self.address, &layers, &self.target).err(),
+            _ => {
+                self.address.and_then(|address| self.common.guard.check(address, &layers, &self.target).err())
+            }
         };
         if let Some(refusal) = &refusal {
             amend(&self.report, |report| report.refused(refusal));

@@ -17,6 +17,7 @@ use crate::{
     resolve::Resolver,
     serve,
     shares::{Share, Shares},
+    upstream::Upstream,
 };
 
 /// The wait after a failed `accept`, such as one for lack of file descriptors.
@@ -29,12 +30,25 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Creates a proxy. `guard` knows the addresses that are not public.
+    /// Creates a proxy. `guard` knows the addresses that are not public. Without `upstream`, the proxy connects to
+    /// targets itself.
     #[must_use]
-    pub fn new(limits: Limits, resolver: Arc<dyn Resolver>, guard: AddressGuard) -> Self {
+    pub fn new(
+        upstream: Option<Upstream>,
+        limits: Limits,
+        resolver: Arc<dyn Resolver>,
+        guard: AddressGuard,
+    ) -> Self {
         let shares = Shares::new(&limits);
-        let large_buffers = Semaphore::new(limits.large_buffers);
-        Self { common: Arc::new(Common { limits, resolver, guard, large_buffers }), shares }
+        let pipes = Semaphore::new(limits.pipes);
+        let common = Common { limits, resolver, guard, upstream, pipes, open: Arc::new(()) };
+        Self { common: Arc::new(common), shares }
+    }
+
+    /// Returns the number of open connections of commands.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        Arc::strong_count(&self.common.open).saturating_sub(1)
     }
 
     /// Serves one execution until its access is cancelled. Then the listener and all connections of the execution are
@@ -69,10 +83,10 @@ async fn accept(
                 continue;
             }
         };
-        let execution = Arc::clone(execution);
+        let (execution, open) = (Arc::clone(execution), Arc::clone(&execution.common.open));
         connections.spawn(async move {
             serve::serve(stream, execution).await;
-            drop(slot);
+            drop((slot, open));
         });
     }
 }

@@ -5,7 +5,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use airlock_network::{Refusal, Target};
@@ -85,6 +85,7 @@ impl Report {
             protocol,
             bytes_up: 0,
             bytes_down: 0,
+            started: SystemTime::now(),
             duration: Duration::ZERO,
         };
         let meter = Arc::new(Meter { limit, ..Meter::default() });
@@ -116,10 +117,16 @@ impl Report {
         self.connection.remedy = Some(refusal.remedy.clone());
     }
 
-    /// Records that an allowed tunnel was closed because of its first bytes.
+    /// Records that an allowed tunnel was closed because of its first bytes, or that a request was not permitted.
     pub(crate) fn refused_contents(&mut self, remedy: &str) {
         self.connection.outcome = Outcome::Refused;
         self.connection.remedy = Some(remedy.to_owned());
+    }
+
+    /// Records that a request is let through although no rule permits it.
+    pub(crate) fn warned_contents(&mut self, remedy: &str) {
+        self.refused_contents(remedy);
+        self.connection.outcome = Outcome::Warned;
     }
 
     pub(crate) fn failed(&mut self, problem: &str) {

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     client::Asked,
-    http,
+    http, inside,
     open::Execution,
     socks,
     tunnel::{self, Ended},
@@ -46,6 +46,7 @@ async fn converse(mut stream: TcpStream, execution: Arc<Execution>) -> io::Resul
     };
     match tunnel::run(asked, &execution).await? {
         Ended::Closed => Ok(()),
+        Ended::Inspected(asked) => linger(Box::pin(inside::serve(*asked, &execution)).await?).await,
         Ended::PlainHttp(plain) => linger(Box::pin(http::serve_inside(*plain, &execution)).await?).await,
     }
 }

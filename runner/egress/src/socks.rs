@@ -148,9 +148,9 @@ fn code(problem: &NotOpened) -> Reply {
         NotOpened::Refused(_) => Reply::NotAllowed,
         NotOpened::Failed(Failure::ConnectionRefused) => Reply::ConnectionRefused,
         NotOpened::Failed(Failure::ConnectTimeout) => Reply::TimedOut,
-        NotOpened::Failed(Failure::Resolve | Failure::ResolveTimeout | Failure::Unreachable) => {
-            Reply::HostUnreachable
-        }
-        NotOpened::Failed(Failure::Answer) => Reply::Failure,
+        NotOpened::Failed(
+            Failure::Resolve | Failure::ResolveTimeout | Failure::Unreachable | Failure::Upstream,
+        ) => Reply::HostUnreachable,
+        NotOpened::Failed(Failure::Answer | Failure::Tls | Failure::Encoded) => Reply::Failure,
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Ended {
     Closed,
     /// The client speaks plain HTTP. Nothing was sent to the target.
     PlainHttp(Box<PlainHttp>),
+    /// The client has begun TLS with an inspected target. Nothing was sent to the target.
+    Inspected(Box<Asked>),
 }
 
 /// Runs a tunnel until both sides have closed it, it is idle for too long, or it is no longer permitted.
@@ -28,15 +30,14 @@ pub(crate) enum Ended {
 ///
 /// Fails if the connection breaks.
 pub(crate) async fn run(asked: Asked, execution: &Execution) -> io::Result<Ended> {
-    let Asked { mut client, mut early, mut opened } = asked;
+    let Asked { mut client, mut early, opened } = asked;
     let watch = opened.watch.clone();
     let meter = opened.meter.clone();
     let relayed = async {
         let checked = check(&mut client, &mut early, &opened, execution).await?;
-        if checked == Checked::Passed {
+        if checked == Checked::Passed && !opened.is_inspected {
             let early = std::mem::take(&mut early);
-            relay::relay(&mut client, &mut opened.stream, early, &meter, &execution.common.large_buffers)
-                .await?;
+            relay::relay(&client, &opened.stream, early, &meter, &execution.common.pipes).await?;
         }
         Ok(checked)
     };
@@ -47,6 +48,7 @@ pub(crate) async fn run(asked: Asked, execution: &Execution) -> io::Result<Ended
         () = idle(execution.limits().idle, || meter.total()) => Ok(Checked::Closed),
     };
     Ok(match ended? {
+        Checked::Passed if opened.is_inspected => Ended::Inspected(Box::new(Asked { client, early, opened })),
         Checked::PlainHttp => Ended::PlainHttp(Box::new(PlainHttp { client, early, target: opened.target })),
         _ => Ended::Closed,
     })

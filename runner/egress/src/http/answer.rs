@@ -1,6 +1,6 @@
 //! The answers of the proxy itself.
 
-use airlock_network::Refusal;
+use airlock_network::{Refusal, Target};
 use bytes::Bytes;
 use hyper::{
     Response, StatusCode,
@@ -75,13 +75,16 @@ fn refused(refusal: &Refusal) -> Answer {
         None => format!("layer `{layer}`, which has no rule that allows it"),
     };
     let body = format!("refused: {target}\nby: {rule}\nremedy: {}\n", refusal.remedy);
-    let mut answer = text(StatusCode::FORBIDDEN, &body);
+    let answer = text(StatusCode::FORBIDDEN, &body);
     let summary = printable(&format!("{target} by {rule}"));
-    if let Ok(value) = HeaderValue::from_str(&summary) {
-        answer.headers_mut().insert(REFUSED, value);
-    }
-    reason(&mut answer, &format!("airlock refused {summary}"));
-    answer
+    marked(answer, &summary)
+}
+
+/// Answers a request that the rules of an inspected target do not permit.
+pub(crate) fn not_permitted(target: &Target, remedy: &str) -> Answer {
+    let answer = text(StatusCode::FORBIDDEN, &format!("refused: a request to {target}\nremedy: {remedy}\n"));
+    let summary = printable(&format!("a request to {target}"));
+    marked(answer, &summary)
 }
 
 /// Answers a request whose target could not be connected.
@@ -89,6 +92,15 @@ pub(crate) fn failed(failure: Failure) -> Answer {
     let status = if failure.is_timeout() { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY };
     let mut answer = text(status, &format!("{failure}\n"));
     reason(&mut answer, &failure.to_string());
+    answer
+}
+
+/// Marks an answer about something that was refused.
+fn marked(mut answer: Answer, summary: &str) -> Answer {
+    if let Ok(value) = HeaderValue::from_str(summary) {
+        answer.headers_mut().insert(REFUSED, value);
+    }
+    reason(&mut answer, &format!("airlock refused {summary}"));
     answer
 }
 

@@ -1,31 +1,47 @@
-//! Plain HTTP requests: the request that the target gets, and its answer.
+//! Plain HTTP requests, and those inside inspected TLS: the request that the target gets, and its answer.
 //!
 //! hyper parses both and writes them anew, so the target sees one request with one length. Headers of a single hop are
 //! removed, and so are protocol upgrades: a client that needs one asks for a tunnel. hyper answers `Expect:
 //! 100-continue` when the target begins to read. The proxy adds no header that names itself.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
-use airlock_network::Target;
-use futures::future::{Either, select};
+use airlock_network::{Host, Target};
+use futures::future::{Either as Selected, select};
 use hyper::{
-    HeaderMap, Request, Response, StatusCode, Uri,
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::Incoming,
     client::conn::http1,
     header::{self, CONNECTION, HOST, HeaderName, HeaderValue},
 };
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::time;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_util::either::Either;
 
 use super::{
     answer,
-    body::{Answer, Body, Connection, Forwarded},
+    body::{Answer, Body, Connection, Forwarded, Stream, Upload, whole},
     head,
     metered::Metered,
 };
-use crate::{client::Client, connection::Protocol, open::Failure, report::amend};
+use crate::{
+    client::Client,
+    connection::Protocol,
+    inspection::{Encoded, Inspection},
+    open::{Failure, Opened},
+    report::{Report, amend},
+};
+
+/// The longest body that the proxy signs without a header that contains its hash.
+const MAX_SIGNED_BODY: usize = 1024 * 1024;
+/// The answer to a longer one.
+const TOO_LONG: &str =
+    "the body to sign is longer than 1 MiB; send its hash in the header `x-amz-content-sha256`";
 
 /// Headers that concern one hop, beside those that `Connection` names.
-const ONE_HOP: [HeaderName; 9] = [
+pub const ONE_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     header::PROXY_AUTHENTICATE,
@@ -37,26 +53,50 @@ const ONE_HOP: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
+/// How a request reaches its target.
+pub(crate) struct Way {
+    pub(crate) target: Target,
+    /// Whether the request came inside TLS, and is sent over TLS.
+    pub(crate) is_tls: bool,
+    /// A connection that is open already.
+    pub(crate) opened: Option<Opened>,
+}
+
 /// Forwards a request to its target, and returns the target's answer or the proxy's.
-pub(crate) async fn forward(client: &Arc<Client>, target: Target, request: Request<Incoming>) -> Answer {
-    let Ok(request) = rewritten(&target, request) else {
+pub(crate) async fn forward(client: &Arc<Client>, way: Way, request: Request<Incoming>) -> Answer {
+    let Way { target, is_tls, opened } = way;
+    let access = &client.execution.access;
+    let inspection = access.inspection.as_deref();
+    let warning = inspection.and_then(|inspection| inspection.refusal(&target, &request));
+    if let Some(remedy) = warning.filter(|_| !access.warn) {
+        return not_permitted(client, &target, remedy, opened);
+    }
+    let Ok(request) = rewritten(&target, is_tls, request) else {
         return answer::bad_request("the URL is not valid");
     };
-    let opened = match client.execution.open(target, Protocol::Http).await {
+    let request = match inspection {
+        Some(inspection) => inserted(inspection, &target, is_tls, request).await,
+        None => Ok(request.map(Upload::Stream)),
+    };
+    let request = match request {
+        Ok(request) => request,
+        Err(BodyTooLong) => return answer::bad_request(TOO_LONG),
+    };
+    let opened = match opened {
+        Some(opened) => Ok(opened),
+        None => client.execution.open(target, Protocol::Http).await,
+    };
+    let opened = match opened {
         Ok(opened) => opened,
         Err(problem) => return answer::not_opened(&problem),
     };
+    if let Some(remedy) = warning {
+        amend(&opened.report, |report| report.warned_contents(remedy));
+    }
     client.set_forwarding(Some(opened.watch.clone()));
-    let report = opened.report;
-    let stream = Metered { stream: opened.stream, meter: opened.meter };
-    match exchange(stream, request).await {
-        Ok((mut answer, connection)) => {
-            remove_one_hop(answer.headers_mut());
-            answer.map(|body| {
-                let forwarded = Forwarded::new(body, connection, Arc::clone(client), report);
-                Body::Forwarded(Box::new(forwarded))
-            })
-        }
+    let report = Arc::clone(&opened.report);
+    match answered(client, opened, is_tls, request).await {
+        Ok(answer) => answer,
         Err(failure) => {
             client.set_forwarding(None);
             amend(&report, |report| report.failed(&failure.to_string()));
@@ -65,10 +105,95 @@ pub(crate) async fn forward(client: &Arc<Client>, target: Target, request: Reque
     }
 }
 
+/// The body of a request cannot be signed.
+struct BodyTooLong;
+
+/// Inserts the secrets that a request may carry.
+async fn inserted(
+    inspection: &Inspection,
+    target: &Target,
+    is_tls: bool,
+    mut request: Request<Incoming>,
+) -> Result<Request<Upload>, BodyTooLong> {
+    inspection.prepare(request.headers_mut());
+    if !is_tls {
+        return Ok(request.map(Upload::Stream));
+    }
+    if !inspection.needs_body(target, &request) {
+        inspection.insert(target, &mut request, None);
+        return Ok(request.map(Upload::Stream));
+    }
+    let (parts, body) = request.into_parts();
+    let body = whole(body, MAX_SIGNED_BODY).await.ok_or(BodyTooLong)?;
+    let mut request =
+        Request::from_parts(parts, Upload::Whole(Some(body.clone()).filter(|body| !body.is_empty())));
+    inspection.insert(target, &mut request, Some(&body));
+    Ok(request)
+}
+
+/// Reports a request that the rules of its target do not permit, and answers it.
+fn not_permitted(client: &Client, target: &Target, remedy: &str, opened: Option<Opened>) -> Answer {
+    match opened {
+        Some(opened) => amend(&opened.report, |report| report.refused_contents(remedy)),
+        None => {
+            let events = client.execution.access.events.clone();
+            Report::new(target, Protocol::Http, events, None).refused_contents(remedy);
+        }
+    }
+    answer::not_permitted(target, remedy)
+}
+
+/// Sends a request over an open connection, and returns the target's answer without secrets.
+async fn answered(
+    client: &Arc<Client>,
+    opened: Opened,
+    is_tls: bool,
+    request: Request<Upload>,
+) -> Result<Answer, Failure> {
+    let is_head = request.method() == Method::HEAD;
+    let inspection = client.execution.access.inspection.as_deref();
+    let Opened { stream, target, meter, report, .. } = opened;
+    let plain = Metered { stream, meter };
+    let stream = match inspection.filter(|_| is_tls) {
+        Some(inspection) => {
+            Either::Right(tls(plain, &target, inspection, client.execution.limits().connect).await?)
+        }
+        None => Either::Left(plain),
+    };
+    let (mut answer, connection) = exchange(stream, request).await?;
+    let redactor = match inspection {
+        Some(inspection) => inspection.clean(&mut answer).map_err(|Encoded| Failure::Encoded)?,
+        None => None,
+    };
+    remove_one_hop(answer.headers_mut());
+    if redactor.is_some() && !is_head {
+        // A placeholder has another length than its secret.
+        answer.headers_mut().remove(header::CONTENT_LENGTH);
+    }
+    Ok(answer.map(|body| {
+        Body::Forwarded(Box::new(Forwarded::new(body, connection, Arc::clone(client), report, redactor)))
+    }))
+}
+
+/// Begins TLS with a target, and verifies its certificate.
+async fn tls(
+    stream: Metered,
+    target: &Target,
+    inspection: &Inspection,
+    limit: Duration,
+) -> Result<TlsStream<Metered>, Failure> {
+    let name = match &target.host {
+        Host::Name(name) => ServerName::try_from(name.to_string()).map_err(|_| Failure::Tls)?,
+        Host::Address(address) => ServerName::from(*address),
+    };
+    let connected = TlsConnector::from(inspection.client()).connect(name, stream);
+    time::timeout(limit, connected).await.map_err(|_| Failure::ConnectTimeout)?.map_err(|_| Failure::Tls)
+}
+
 /// Sends a request, and waits for the head of its answer.
 async fn exchange(
-    stream: Metered,
-    request: Request<Incoming>,
+    stream: Stream,
+    request: Request<Upload>,
 ) -> Result<(Response<Incoming>, Option<Pin<Box<Connection>>>), Failure> {
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(head::MAX_BYTES)
@@ -77,8 +202,8 @@ async fn exchange(
         .map_err(|_| Failure::Answer)?;
     let answer = Box::pin(sender.send_request(request));
     let (answer, connection) = match select(answer, Box::pin(connection)).await {
-        Either::Left((answer, connection)) => (answer, Some(connection)),
-        Either::Right((_, answer)) => (answer.await, None),
+        Selected::Left((answer, connection)) => (answer, Some(connection)),
+        Selected::Right((_, answer)) => (answer.await, None),
     };
     let answer = answer.map_err(|_| Failure::Answer)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -88,13 +213,15 @@ async fn exchange(
 }
 
 /// Creates the request that the target gets: the path instead of the URL, and one Host header.
-fn rewritten(target: &Target, mut request: Request<Incoming>) -> Result<Request<Incoming>, InvalidUrl> {
+fn rewritten(
+    target: &Target,
+    is_tls: bool,
+    mut request: Request<Incoming>,
+) -> Result<Request<Incoming>, InvalidUrl> {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let path = Uri::try_from(path).map_err(|_| InvalidUrl)?;
-    let host = match target.port {
-        80 => target.host.to_string(),
-        _ => target.to_string(),
-    };
+    let default_port = if is_tls { 443 } else { 80 };
+    let host = if target.port == default_port { target.host.to_string() } else { target.to_string() };
     let host = HeaderValue::try_from(host).map_err(|_| InvalidUrl)?;
     *request.uri_mut() = path;
     *request.version_mut() = hyper::Version::HTTP_11;

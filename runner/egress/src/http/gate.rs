@@ -9,10 +9,7 @@ use std::{
 };
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::head::{self, Body, HeadError};
 use crate::client::Client;
@@ -39,8 +36,8 @@ enum Expected {
 }
 
 /// A client's stream with the gate.
-pub(crate) struct Gate {
-    stream: TcpStream,
+pub(crate) struct Gate<S> {
+    stream: S,
     client: Arc<Client>,
     refused: Refused,
     buffer: BytesMut,
@@ -51,15 +48,15 @@ pub(crate) struct Gate {
     expected: Expected,
 }
 
-impl Gate {
+impl<S> Gate<S> {
     /// Creates the gate of a stream, from which `early` was already read.
-    pub(crate) fn new(stream: TcpStream, early: Vec<u8>, client: Arc<Client>, refused: Refused) -> Self {
+    pub(crate) fn new(stream: S, early: Vec<u8>, client: Arc<Client>, refused: Refused) -> Self {
         let buffer = BytesMut::from(Bytes::from(early));
         Self { stream, client, refused, buffer, passed: 0, checked: 0, expected: Expected::Head }
     }
 
     /// Returns the stream, and the bytes that were read from it and have not passed.
-    pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
+    pub(crate) fn into_parts(self) -> (S, Vec<u8>) {
         (self.stream, self.buffer.into())
     }
 
@@ -115,7 +112,7 @@ impl Gate {
     }
 }
 
-impl AsyncRead for Gate {
+impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -148,7 +145,7 @@ impl AsyncRead for Gate {
     }
 }
 
-impl AsyncWrite for Gate {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

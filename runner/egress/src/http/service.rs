@@ -13,23 +13,43 @@ use hyper::{
 use super::{
     answer,
     body::Answer,
-    forward,
+    forward::{self, Way},
     gate::{MARKER, Refused},
 };
 use crate::{client::Client, connection::Protocol, open::Opened, report::Report};
+
+/// A tunnel that contains requests.
+pub(crate) struct Inside {
+    target: Target,
+    is_tls: bool,
+    /// The connection of the tunnel, for its first request.
+    opened: Mutex<Option<Opened>>,
+}
+
+impl Inside {
+    /// A tunnel with plain HTTP.
+    pub(crate) fn plain(target: Target) -> Self {
+        Self { target, is_tls: false, opened: Mutex::new(None) }
+    }
+
+    /// A tunnel whose TLS the proxy ends.
+    pub(crate) fn tls(opened: Opened) -> Self {
+        Self { target: opened.target.clone(), is_tls: true, opened: Mutex::new(Some(opened)) }
+    }
+}
 
 /// The state that all requests of one connection use.
 pub(crate) struct Service {
     client: Arc<Client>,
     refused: Refused,
-    /// The target of the tunnel that contains the requests.
-    inside: Option<Target>,
+    /// The tunnel that contains the requests.
+    inside: Option<Inside>,
     /// The tunnel that the last request opened.
     tunnel: Mutex<Option<Opened>>,
 }
 
 impl Service {
-    pub(crate) fn new(client: Arc<Client>, inside: Option<Target>) -> Self {
+    pub(crate) fn new(client: Arc<Client>, inside: Option<Inside>) -> Self {
         Self { client, refused: Refused::new(OnceLock::new()), inside, tunnel: Mutex::new(None) }
     }
 
@@ -60,7 +80,7 @@ impl Service {
             if !is_tunnel && request.uri().scheme().is_none() {
                 return answer::bad_request("this is a proxy, so the request needs a URL with a host");
             }
-            if !self.is_authenticated(request.headers()) {
+            if !self.is_authenticated(request.headers()).await {
                 let answer = answer::unauthenticated();
                 return if self.client.count_failure() { answer::close(answer) } else { answer };
             }
@@ -83,14 +103,14 @@ impl Service {
         if is_tunnel {
             self.tunnel(target).await
         } else {
-            forward::forward(&self.client, target, request).await
+            forward::forward(&self.client, self.way(target), request).await
         }
     }
 
     /// Returns the target of a request, or why it has no valid one.
     fn target(&self, request: &Request<Incoming>, is_tunnel: bool) -> Result<Target, String> {
         let target = match &self.inside {
-            Some(target) if !is_tunnel && request.uri().authority().is_none() => target.clone(),
+            Some(inside) if !is_tunnel && request.uri().authority().is_none() => inside.target.clone(),
             Some(_) => return Err("a tunnel does not contain requests to a proxy".to_owned()),
             None if is_tunnel => of_tunnel(request)?,
             None => of_url(request)?,
@@ -104,6 +124,16 @@ impl Service {
         }
     }
 
+    /// Returns how a request reaches its target.
+    fn way(&self, target: Target) -> Way {
+        let is_tls = self.inside.as_ref().is_some_and(|inside| inside.is_tls);
+        let opened = self
+            .inside
+            .as_ref()
+            .and_then(|inside| inside.opened.lock().unwrap_or_else(PoisonError::into_inner).take());
+        Way { target, is_tls, opened: opened.filter(|opened| opened.watch.permits()) }
+    }
+
     async fn tunnel(&self, target: Target) -> Answer {
         match self.client.execution.open(target, Protocol::Connect).await {
             Ok(opened) => {
@@ -114,7 +144,11 @@ impl Service {
         }
     }
 
-    fn is_authenticated(&self, headers: &HeaderMap) -> bool {
+    /// Returns whether the client has the credential, or presents none and is a process of the execution.
+    async fn is_authenticated(&self, headers: &HeaderMap) -> bool {
+        if !headers.contains_key(PROXY_AUTHORIZATION) {
+            return self.client.is_own().await;
+        }
         let token = &self.client.execution.access.token;
         credential(headers).is_some_and(|credential| {
             let password = credential.splitn(2, |byte| *byte == b':').nth(1);

@@ -1,22 +1,28 @@
-//! The relay of a tunnel's bytes. An idle tunnel has no buffer, and only some busy ones have a large buffer.
+//! The relay of a tunnel's bytes. An idle tunnel has no buffer. A busy one has a pipe, through which the kernel moves
+//! the bytes without a copy in this process.
+
+mod pipe;
 
 use std::io;
 
-use tokio::{
-    io::AsyncWriteExt,
-    net::{
-        TcpStream,
-        tcp::{ReadHalf, WriteHalf},
-    },
-    sync::{Semaphore, SemaphorePermit},
-};
+use rustix::net::Shutdown;
+use tokio::{net::TcpStream, sync::Semaphore, task::coop};
 
+use self::pipe::{Moved, Pipe, within};
 use crate::report::Meter;
 
-/// The buffer of one direction while bytes arrive.
-const SMALL: usize = 8 * 1024;
-/// The buffer of a direction that has filled a small one.
-const LARGE: usize = 64 * 1024;
+/// The buffer of one direction while bytes arrive. A direction that fills it is busy.
+const BUFFER: usize = 8 * 1024;
+
+/// Why a direction stopped copying.
+enum Copied {
+    /// No more bytes have arrived.
+    Quiet,
+    /// The buffer was filled.
+    Busy,
+    /// The sender has ended the direction.
+    Ended,
+}
 
 /// Relays bytes until both sides have ended their direction. Sends `early` to the target first.
 ///
@@ -24,68 +30,76 @@ const LARGE: usize = 64 * 1024;
 ///
 /// Fails if one side breaks the connection, or if a direction has more bytes than the meter permits.
 pub(crate) async fn relay(
-    client: &mut TcpStream,
-    target: &mut TcpStream,
+    client: &TcpStream,
+    target: &TcpStream,
     early: Vec<u8>,
     meter: &Meter,
-    large: &Semaphore,
+    pipes: &Semaphore,
 ) -> io::Result<()> {
-    let (from_client, to_client) = client.split();
-    let (from_target, mut to_target) = target.split();
     within(meter.up(early.len()))?;
-    to_target.write_all(&early).await?;
+    write_all(target, &early).await?;
     drop(early);
     tokio::try_join!(
-        pump(from_client, to_target, |bytes| meter.up(bytes), large),
-        pump(from_target, to_client, |bytes| meter.down(bytes), large),
+        pump(client, target, |bytes| meter.up(bytes), pipes),
+        pump(target, client, |bytes| meter.down(bytes), pipes),
     )?;
     Ok(())
 }
 
 async fn pump(
-    from: ReadHalf<'_>,
-    mut to: WriteHalf<'_>,
+    from: &TcpStream,
+    to: &TcpStream,
     count: impl Fn(usize) -> bool,
-    large: &Semaphore,
+    pipes: &Semaphore,
 ) -> io::Result<()> {
-    let mut is_busy = false;
+    let mut can_move = true;
     loop {
         from.readable().await?;
-        // The buffer exists only while there are bytes.
-        let mut buffer = Buffer::new(is_busy, large);
-        loop {
-            match from.try_read(&mut buffer.bytes) {
-                Ok(0) => return to.shutdown().await,
-                Ok(bytes) => {
-                    within(count(bytes))?;
-                    to.write_all(buffer.bytes.get(..bytes).unwrap_or_default()).await?;
-                    is_busy = bytes >= SMALL;
-                    if is_busy && buffer.permit.is_none() {
-                        buffer = Buffer::new(is_busy, large);
-                    }
+        match copy(from, to, &count).await? {
+            Copied::Quiet => {}
+            Copied::Ended => break,
+            Copied::Busy if can_move => {
+                let Some(pipe) = Pipe::new(pipes) else { continue };
+                match pipe.run(from, to, &count).await? {
+                    Moved::Quiet => {}
+                    Moved::Ended => break,
+                    Moved::Unsupported => can_move = false,
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
             }
+            Copied::Busy => {}
         }
     }
+    Ok(rustix::net::shutdown(to, Shutdown::Write)?)
 }
 
-/// The buffer of one direction.
-struct Buffer<'a> {
-    bytes: Vec<u8>,
-    /// Permits the size of a large buffer.
-    permit: Option<SemaphorePermit<'a>>,
-}
-
-impl<'a> Buffer<'a> {
-    fn new(is_busy: bool, large: &'a Semaphore) -> Self {
-        let permit = if is_busy { large.try_acquire().ok() } else { None };
-        let size = if permit.is_some() { LARGE } else { SMALL };
-        Self { bytes: vec![0; size], permit }
+/// Copies what has arrived. The buffer exists only during the call.
+async fn copy(from: &TcpStream, to: &TcpStream, count: &impl Fn(usize) -> bool) -> io::Result<Copied> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match from.try_read(&mut buffer) {
+            Ok(0) => return Ok(Copied::Ended),
+            Ok(bytes) => {
+                within(count(bytes))?;
+                write_all(to, buffer.get(..bytes).unwrap_or_default()).await?;
+                if bytes >= BUFFER {
+                    return Ok(Copied::Busy);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Copied::Quiet),
+            Err(error) => return Err(error),
+        }
+        coop::consume_budget().await;
     }
 }
 
-fn within(counted: bool) -> io::Result<()> {
-    if counted { Ok(()) } else { Err(io::ErrorKind::QuotaExceeded.into()) }
+async fn write_all(to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        to.writable().await?;
+        match to.try_write(bytes) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

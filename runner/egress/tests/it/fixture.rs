@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_egress::{Access, Connection, Events, Limits, Proxy, Resolver, Token};
+use airlock_egress::{Access, Connection, Events, Inspection, Limits, Proxy, Resolver, Token, Upstream};
 use airlock_network::{AddressGuard, Layer, LayerName, Layers, Rules};
 use async_trait::async_trait;
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -75,12 +75,22 @@ impl Fixture {
     }
 
     pub(crate) fn with(limits: Limits) -> Self {
+        Self::made(limits, None)
+    }
+
+    /// A proxy that connects through another one.
+    pub(crate) fn behind(upstream: Upstream) -> Self {
+        Self::made(Limits::default(), Some(upstream))
+    }
+
+    fn made(limits: Limits, upstream: Option<Upstream>) -> Self {
         let answers = Arc::new(Answers::default());
         answers.set("web.test", &[&[LISTED.into()]]);
         answers.set("other.test", &[&[LISTED.into()]]);
         answers.set("inside.test", &[&[UNLISTED.into()]]);
         let resolver: Arc<dyn Resolver> = Arc::clone(&answers) as Arc<dyn Resolver>;
-        let proxy = Arc::new(Proxy::new(limits, resolver, AddressGuard::new(Vec::new(), Vec::new())));
+        let guard = AddressGuard::new(Vec::new(), Vec::new());
+        let proxy = Arc::new(Proxy::new(upstream, limits, resolver, guard));
         Self { proxy, answers }
     }
 
@@ -94,6 +104,21 @@ impl Fixture {
     }
 
     pub(crate) async fn start(&self, allow: &[String], warn: bool, queue: usize) -> Execution {
+        self.begin(allow, warn, queue, None).await
+    }
+
+    /// Starts an execution whose TLS is inspected.
+    pub(crate) async fn inspect(&self, allow: &[String], inspection: &Arc<Inspection>) -> Execution {
+        self.begin(allow, false, 64, Some(Arc::clone(inspection))).await
+    }
+
+    async fn begin(
+        &self,
+        allow: &[String],
+        warn: bool,
+        queue: usize,
+        inspection: Option<Arc<Inspection>>,
+    ) -> Execution {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (layers, receiver) = watch::channel(rules(allow, &[]));
@@ -102,8 +127,10 @@ impl Fixture {
         let (token, cancel) = (Token::random().unwrap(), CancellationToken::new());
         let access = Access {
             token: token.clone(),
+            processes: None,
             layers: receiver,
             warn,
+            inspection,
             events: events.clone(),
             cancel: cancel.clone(),
         };

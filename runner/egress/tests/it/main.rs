@@ -4,13 +4,17 @@
 
 mod authentication;
 mod fixture;
+mod inspected;
 mod limits;
 mod live;
 mod memory;
 mod names;
 mod reports;
 mod requests;
+mod secrets;
+mod site;
 mod smuggling;
 mod socks;
 mod target;
 mod tunnels;
+mod upstream;

@@ -5,6 +5,7 @@
 
 mod check;
 mod defaults;
+mod egress;
 mod network;
 mod sections;
 
@@ -18,6 +19,7 @@ use airlock_config::{Loaded, Schema};
 use airlock_domain::RunnerId;
 
 pub use airlock_config::{ConfigError, Layers, Overrides, Problem};
+pub use egress::{AwsConfig, BoundSecret, EgressConfig, ResolvedBy, UpstreamConfig};
 pub use network::NetworkConfig;
 pub use sections::{
     CgroupConfig, CgroupMode, DrainConfig, EnvConfig, FloorConfig, LimitsConfig, NetworkName,
@@ -56,6 +58,7 @@ impl RunnerConfig {
             workspace: WorkspaceConfig::default(),
             floor,
             secrets: SecretsConfig::default(),
+            egress: EgressConfig::default(),
             env: EnvConfig::default(),
             limits: LimitsConfig::default(),
             transfers: TransfersConfig::default(),

@@ -1,4 +1,4 @@
-//! An exchange: one operation on a session's files or a job's input, ordered by a server.
+//! An exchange: one operation on a session's files or a job's input, or one forwarded connection, ordered by a server.
 //!
 //! Uses no wire type and no connection. A misbehaving server affects only this exchange. It can send one order, its
 //! chunks must be contiguous, and every wait has a limit. Dropping the future ends all work of the exchange.
@@ -12,10 +12,14 @@ use airlock_domain::{
     ExchangeToRunner, ExecutionId, ListOrder, QuarantineOrder, UploadOrder,
 };
 use futures::{Stream, StreamExt, stream::unfold};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    time::timeout,
+};
 
 use crate::{
     files::Files,
+    forward::Forwards,
     services::Jobs,
     session::SessionTable,
     stdin::{closed, not_running},
@@ -38,6 +42,7 @@ pub(crate) struct OrderServices {
     pub(crate) sessions: Arc<SessionTable>,
     pub(crate) files: Arc<Files>,
     pub(crate) jobs: Arc<Jobs>,
+    pub(crate) forwards: Arc<Forwards>,
     /// The time for which the runner waits for the order.
     pub(crate) order_timeout: Duration,
     /// The time after which an exchange with an inactive server ends.
@@ -45,9 +50,10 @@ pub(crate) struct OrderServices {
 }
 
 /// Serves one exchange, from its order to its last message. `from_server` yields the server's messages, or a
-/// description of the problem for an invalid message. Cancelled by dropping.
+/// description of the problem for an invalid message. `place` counts towards `limits.exchanges`. Cancelled by dropping.
 pub(crate) async fn serve(
     services: &OrderServices,
+    place: OwnedSemaphorePermit,
     mut from_server: impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin,
     to_server: Outgoing,
 ) {
@@ -57,7 +63,11 @@ pub(crate) async fn serve(
         let done = match timeout(services.order_timeout, first(&mut from_server)).await {
             Err(_) => Err(invalid("no order arrived in time")),
             Ok(Err(said)) => said.map_or(Ok(()), Err),
-            Ok(Ok(order)) => carry_out(services, order, &mut from_server, &answers).await,
+            Ok(Ok(order)) => {
+                // A forwarded connection can last for hours, so it has a limit of its own.
+                let _place = Some(place).filter(|_| !matches!(order, ExchangeOrder::Forward { .. }));
+                carry_out(services, order, &mut from_server, &answers).await
+            }
         };
         if let Err(failed) = done {
             tracing::debug!(reason = failed.reason, "an order failed");
@@ -121,7 +131,8 @@ async fn carry_out(
     let check = Check::new(&order);
     let idle = match order {
         ExchangeOrder::Upload(_) => Some(services.idle),
-        // A person may type the input. In the other orders, the server sends no further message.
+        // A person may type the input, and a forwarded connection may be idle. In the other orders, the server sends no
+        // further message.
         _ => None,
     };
     let is_upload = matches!(order, ExchangeOrder::Upload(_));
@@ -194,6 +205,9 @@ async fn dispatch(
     match order {
         ExchangeOrder::Stdin { execution_id, take_over } => {
             write_stdin(services, execution_id, take_over, incoming, answers).await
+        }
+        ExchangeOrder::Forward { session_id, port } => {
+            services.forwards.serve(&session_id, port, incoming, answers).await
         }
         ExchangeOrder::Upload(UploadOrder { session_id, .. })
         | ExchangeOrder::Download(DownloadOrder { session_id, .. })

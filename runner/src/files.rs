@@ -158,7 +158,7 @@ impl Files {
                 });
                 ExchangeFromRunner::Digests(found.await?)
             }
-            ExchangeOrder::Stdin { .. } => {
+            ExchangeOrder::Stdin { .. } | ExchangeOrder::Forward { .. } => {
                 return Err(invalid("NOT_A_FILE_ORDER", "the order is not about files"));
             }
         };

@@ -33,7 +33,7 @@ use tokio::{
 use tracing::{Instrument, Span};
 
 use crate::{
-    egress::Egress,
+    egress::{Connections, Egress},
     files, floor,
     guard::Watch,
     secrets::Replacer,
@@ -123,7 +123,10 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
     let egress = match &job.network {
-        floor::Network::Open(layers) => Some(Egress::open(&tools.launcher, &tools.proxy, layers, &session)?),
+        floor::Network::Open(layers) => {
+            let allowed = (layers, &grant.profile.inspection);
+            Some(Egress::open(&tools.launcher, &tools.proxy, allowed, &session)?)
+        }
         floor::Network::None | floor::Network::Closed => None,
     };
     let mut env = environment(grant, &profile, &scrubbed.passed, place)?;
@@ -132,6 +135,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     }
     let spec = LaunchSpec {
         snapshot: job.snapshot.clone(),
+        certificates: egress.as_ref().and_then(Egress::certificates),
         prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
         env,
         shape: Shape { read_only: grant.read_only, network },
@@ -170,7 +174,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 /// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
     let Started { running, watch, spool, writers, disk, egress } = started;
-    let serving = egress.map(Egress::serve);
+    let serving = egress.map(|egress| egress.serve(&running.control));
     let stop = match Stop::new() {
         Ok(stop) => stop,
         Err(error) => return result::no_drain(job, &spool, &error),
@@ -190,9 +194,9 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     };
     let ended = life.until_ended(&mut wait, signals).await;
     // No process of the command remains. Its access ends before anybody learns of its end.
-    let refused = match serving {
+    let connections = match serving {
         Some(serving) => serving.end().await,
-        None => Vec::new(),
+        None => Connections::default(),
     };
     stop.signal();
     for drain in [Some(stdout), stderr].into_iter().flatten() {
@@ -209,7 +213,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
             // Not awaited: the next command either finds the result or searches itself.
             drop(spawn_blocking(move || rules::look_ahead(&next)));
             let whole = whole.unwrap_or_else(|panicked| result::internal_text(&panicked));
-            result::with_refused(whole, refused)
+            result::with_connections(whole, connections)
         }
         Err(panicked) => result::internal(job, &panicked),
     }

@@ -15,6 +15,7 @@ mod exchange;
 mod expiry;
 mod files;
 mod floor;
+mod forward;
 mod guard;
 mod inline;
 mod job;

@@ -70,6 +70,7 @@ fn levels(services: &Services) -> Levels {
     Levels {
         slots: if services.draining.is_on() { 0 } else { u64::from(services.config.slots) },
         sessions: services.sessions.count() as u64,
+        connections: services.tools.proxy.open() as u64,
         spool: services.tools.spools.used(),
         disk_free,
         disk_size,

@@ -3,8 +3,6 @@
 //! Only this process holds the values. No message, log or error contains them, and this module passes them to no
 //! command. Must not decide which profile names which secret.
 
-mod redact;
-
 use std::{
     collections::BTreeMap,
     fmt, fs,
@@ -15,11 +13,13 @@ use std::{
 };
 
 use airlock_domain::limits::{SECRET_BYTES_MAX, SECRET_BYTES_MIN, SECRETS};
+pub(crate) use airlock_redact::Redactor;
+use airlock_redact::{Patterns, Replacement};
 
 use crate::config::SecretsConfig;
 
-use redact::Patterns;
-pub(crate) use redact::Redactor;
+/// The bytes of a secret that the end of an output may contain before it is held back.
+const HELD_FROM: usize = 4;
 
 /// The reason why a secret cannot be used. Never contains the value.
 #[derive(Debug, thiserror::Error)]
@@ -70,11 +70,16 @@ impl Secrets {
             let Some(value) = self.0.get(name) else {
                 return Err(format!("this runner has no secret `{}`", name.escape_debug()));
             };
-            found.push((name.as_str(), value.as_slice()));
+            found.push((format!("[secret {name}]"), value.as_slice()));
         }
-        let patterns = Patterns::new(&found).map_err(|error| error.to_string())?;
-        Ok(Some(Replacer(Arc::new(patterns))))
+        patterns(&found).map(|patterns| Some(Replacer(Arc::new(patterns))))
     }
+}
+
+fn patterns(secrets: &[(String, &[u8])]) -> Result<Patterns, String> {
+    let secrets: Vec<_> =
+        secrets.iter().map(|(tag, value)| Replacement { value, tag: tag.as_bytes() }).collect();
+    Patterns::new(&secrets, HELD_FROM).map_err(|error| error.to_string())
 }
 
 /// Creates one redactor per stream for the secrets of one profile.
@@ -93,7 +98,8 @@ impl Replacer {
     }
 }
 
-fn of_file(path: &Path) -> Result<Vec<u8>, String> {
+/// Reads a secret from a file. Blocks.
+pub(crate) fn of_file(path: &Path) -> Result<Vec<u8>, String> {
     let mut value = read(path).map_err(|error| format!("cannot be read from its file: {error}"))?;
     // Editors and `echo` end a file with a newline.
     if value.ends_with(b"\n") {
@@ -107,7 +113,8 @@ fn of_variable(variable: &str) -> Result<Vec<u8>, String> {
     Ok(value.into_vec())
 }
 
-fn fitting(value: Vec<u8>) -> Result<Vec<u8>, String> {
+/// Checks the length of a secret.
+pub(crate) fn fitting(value: Vec<u8>) -> Result<Vec<u8>, String> {
     match value.len() {
         SECRET_BYTES_MIN..=SECRET_BYTES_MAX => Ok(value),
         bytes => Err(format!("has {bytes} bytes; give it {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}")),

@@ -23,6 +23,7 @@ use crate::{
     environ::Environ,
     files::Files,
     floor::{Below, NO_USER, NO_USER_REMEDY, Outside},
+    forward::Forwards,
     job::{SnapshotMaker, Tools},
     journal::{Journal, JournalError},
     reports::Reports,
@@ -77,6 +78,7 @@ pub(crate) struct Services {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) session_table: Arc<SessionTable>,
     pub(crate) files: Arc<Files>,
+    pub(crate) forwards: Arc<Forwards>,
     pub(crate) tools: Arc<Tools>,
     pub(crate) metrics: Arc<Metrics>,
     /// The tasks that must finish before the process ends.
@@ -109,7 +111,6 @@ impl Services {
             tasks: tasks.clone(),
         };
         let jobs = Arc::new(Jobs::restore(job_parts, &session_table));
-        let executor = executor(&tools, &jobs, &draining, &metrics, &tasks);
         let admission = Arc::new(Admission {
             config: Arc::clone(&config),
             root: Arc::clone(&root),
@@ -122,7 +123,7 @@ impl Services {
             draining: Arc::clone(&draining),
             sessions: Arc::clone(&session_table),
             jobs: Arc::clone(&jobs),
-            executor,
+            executor: executor(&tools, &jobs, &draining, &metrics, &tasks),
             file_checks: FileChecks::default(),
             tasks: tasks.clone(),
         });
@@ -142,6 +143,7 @@ impl Services {
         }));
         let identity = Identity::new(id, &config, parts.shells, parts.capabilities, (&below, outside));
         Ok(Arc::new(Self {
+            forwards: Arc::new(Forwards::new(&tools, &session_table, &config)),
             config,
             identity,
             below,

@@ -59,9 +59,9 @@ pub enum StartError {
     /// The host's boot ID cannot be read.
     #[error("cannot read {BOOT_ID}: {0}")]
     BootId(io::Error),
-    /// The addresses of the host cannot be listed.
-    #[error("cannot list the addresses of the host: {0}")]
-    Addresses(io::Error),
+    /// The addresses of the host cannot be listed, or the upstream proxy cannot be used.
+    #[error("the proxy of commands cannot be set up: {0}")]
+    Proxy(io::Error),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -224,7 +224,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Services>, File), Sta
     let disk_space = DiskSpace::new(&config.state_dir, limits.disk_reserve_bytes);
     let tools = Tools {
         launcher,
-        proxy: EgressProxy::new().map_err(StartError::Addresses)?,
+        proxy: EgressProxy::new(config.egress.clone()).map_err(StartError::Proxy)?,
         spools: Arc::new(spools),
         start_timeout: limits.start_timeout,
         workspace: config.workspace,

@@ -6,16 +6,16 @@ mod metrics;
 
 use std::path::Path;
 
-use airlock_domain::{Cause, ExecutionId, ExecutionResult};
+use airlock_domain::{Cause, Connection, ExecutionId, ExecutionResult};
 use airlock_telemetry::{CollectorTls, Level, Settings, adopt, fail};
-use opentelemetry::trace::Status;
+use opentelemetry::{KeyValue, trace::Status};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 pub use airlock_telemetry::TelemetryError;
 pub(crate) use airlock_telemetry::traceparent_of_span as traceparent;
 pub use metrics::TABLE as METRICS;
-pub(crate) use metrics::{Levels, Metrics};
+pub(crate) use metrics::{ConnectionMetrics, Levels, Metrics};
 
 use crate::config::{Overrides, RunnerConfig, TelemetryConfig};
 
@@ -108,6 +108,19 @@ pub(crate) fn ended(span: &Span, result: &ExecutionResult) {
         Cause::Exited { code: 0 } => span.set_status(Status::Ok),
         _ => fail(span, result.cause.name()),
     }
+}
+
+/// Adds a connection to the span of a command. The host is part of the command, so it is left out.
+pub(crate) fn connection(span: &Span, connection: &Connection) {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let attributes = vec![
+        KeyValue::new("airlock.connection.verdict", connection.verdict.name()),
+        KeyValue::new("airlock.connection.protocol", connection.protocol.name()),
+        KeyValue::new("airlock.connection.bytes_up", number(connection.bytes_up)),
+        KeyValue::new("airlock.connection.bytes_down", number(connection.bytes_down)),
+        KeyValue::new("airlock.connection.seconds", connection.duration.as_secs_f64()),
+    ];
+    span.add_event("connection", attributes);
 }
 
 /// Records that a step of a command has failed.

@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
-use airlock_config::{OrNone, Time, YEAR};
-use airlock_domain::NetworkMode;
+use airlock_config::{OrNone, Ports, Time, YEAR};
+use airlock_domain::{NetworkMode, PortRange};
 use airlock_sandbox::{DiskBackend, DiskConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::network::NetworkConfig;
+use super::{egress::EgressConfig, network::NetworkConfig};
 
 /// At most three threads wait for each command. The runtime has 512 blocking threads.
 const MAX_SLOTS: u32 = 128;
@@ -90,6 +90,10 @@ pub struct RunnerConfig {
     /// Values that are replaced in the output of commands if the profile names them.
     #[serde(default)]
     pub secrets: SecretsConfig,
+    /// The runner's proxy: the authorities and the secrets of inspected connections.
+    #[serde(default)]
+    #[schemars(extend("x-guarded" = true))]
+    pub egress: EgressConfig,
     /// The variables of the runner's own environment that profiles may pass.
     #[serde(default)]
     pub env: EnvConfig,
@@ -257,6 +261,9 @@ pub struct FloorConfig {
     /// profile. `allow` and `deny` are lists of presets, names and addresses. `deny` takes precedence. `any` allows
     /// every public host on the ports 80 and 443.
     pub network: OrNone<NetworkConfig>,
+    /// The ports of sessions that clients may reach if the profile permits them too, such as `["8000", "3000-3999"]`.
+    #[schemars(with = "Vec<Ports>")]
+    pub port_forward: Vec<PortRange>,
     /// Whether a command may run outside the sandbox if the request and the profile ask for it too. A runner without
     /// root never permits this, because the command would run as the runner's own user.
     pub unsandboxed: bool,
@@ -354,6 +361,9 @@ pub struct LimitsConfig {
     /// The maximum number of exchanges per server: transfers, listings, inputs of commands.
     #[schemars(range(min = 1))]
     pub exchanges: u32,
+    /// The maximum number of forwarded connections.
+    #[schemars(range(min = 1))]
+    pub forwards: u32,
     /// The time after which an exchange with an inactive server ends. A writer of input may be idle.
     #[serde(with = "NonZero")]
     pub exchange_idle: Duration,

@@ -86,13 +86,16 @@ fn every_key_of_every_layer_has_its_cases_and_each_is_told_with_origin_and_cure(
 #[test]
 fn the_effective_configuration_shows_the_origin_of_every_key() {
     let text = full();
-    let assignments = cases::assignments(&text, schema(), VARIABLES);
+    let mut assignments = cases::assignments(&text, schema(), VARIABLES);
+    // A variable sets a secret as a whole.
+    assignments.retain(|(path, ..)| !path.starts_with("egress.secrets."));
     let report = |overrides: &Overrides| {
         Loaded::<RunnerConfig>::parse(&text, "r.toml", overrides, schema()).unwrap().effective().unwrap()
     };
     let variables = assignments.iter().map(|(_, name, text)| (name.into(), text.into()));
     let mut overrides = Overrides::new(VARIABLES, variables, Vec::new());
     overrides.may_widen = floor();
+    overrides.may_widen.extend(["egress.ca", "egress.upstream", "egress.secrets"].map(str::to_owned));
     let in_environment = report(&overrides);
     let flags = assignments.iter().map(|(path, _, text)| format!("{path}={text}"));
     let in_flags = report(&Overrides::new(VARIABLES, [], flags.collect()));
@@ -143,6 +146,31 @@ fn every_rule_between_fields_is_kept() {
         ("floor.rootfs = [\"srv\"]\n", "`floor.rootfs[0]`: it is not an absolute path; "),
         ("floor.unix_sockets = [\"x\"]\n", "`floor.unix_sockets[0]`: it is not a path where"),
         ("floor.unix_sockets = [\"/tmp/x\"]\n", "`floor.unix_sockets[0]`: it is not a path where"),
+        ("egress.ca = \"x\"\n", "`egress.ca`: it is not an absolute path; "),
+        (
+            "egress.upstream = { proxy = \"https://p:1\" }\n",
+            "`egress.upstream.proxy`: it is not the address of an HTTP proxy; ",
+        ),
+        (
+            "egress.secrets.X = { file = \"x\", requests = [\"a.example\"] }\n",
+            "`egress.secrets.X.file`: it is not an absolute path; ",
+        ),
+        (
+            "egress.secrets.X = { file = \"/x\", requests = [] }\n",
+            "`egress.secrets.X.requests`: it is empty; ",
+        ),
+        (
+            "egress.secrets.X = { file = \"/x\", requests = [\"a.example/../b\"] }\n",
+            "`egress.secrets.X.requests[0]`: the path has several readings; ",
+        ),
+        (
+            "egress.secrets.X = { file = \"/x\", requests = [\"a.example\"], header = \"Connection\" }\n",
+            "`egress.secrets.X.header`: it is not a header that reaches the host; ",
+        ),
+        (
+            "egress.secrets.X = { file = \"/x\", requests = [\"a.example\"], variable = \"1\" }\n",
+            "`egress.secrets.X.variable`: it is not the name of a variable; ",
+        ),
         ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, contains 0"),
         ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),
         ("limits.jobs_kept = 2\n", "`limits.jobs_kept`: it is less than `slots`; "),

@@ -37,7 +37,9 @@ fn programs_find_the_proxy_in_both_spellings() {
     assert_eq!(found["all_proxy"], http, "httpx fails on a SOCKS scheme");
     assert_eq!(found["AIRLOCK_PROXY"], http);
     assert_eq!(found["NODE_USE_ENV_PROXY"], "1");
-    assert_eq!(found["GIT_SSH_COMMAND"], "ssh -o ProxyCommand='/run/airlock/init connect %h %p'");
+    let java =
+        "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=8080 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=8080";
+    assert_eq!(found["JAVA_TOOL_OPTIONS"], java);
 }
 
 #[test]
@@ -47,6 +49,11 @@ fn the_proxy_replaces_the_variables_of_the_profile_but_not_those_of_the_request(
     assert_eq!(env["HTTPS_PROXY"], "http://airlock:secret@127.0.0.1:8080");
     assert_eq!(env["no_proxy"], "localhost,127.0.0.1,::1");
     assert_eq!(env["OTHER"], "stays");
+
+    let java = with_proxy(&[("JAVA_TOOL_OPTIONS", "-Xmx1g")], &[])["JAVA_TOOL_OPTIONS"].clone();
+    assert!(java.starts_with("-Xmx1g -Dhttp.proxyHost="), "the options of the profile stay: {java}");
+    let java = with_proxy(&[("JAVA_TOOL_OPTIONS", "-Xmx1g")], &["JAVA_TOOL_OPTIONS"]);
+    assert_eq!(java["JAVA_TOOL_OPTIONS"], "-Xmx1g");
 
     let env = with_proxy(&[("https_proxy", "http://of.request"), ("no_proxy", "*")], &["https_proxy"]);
     assert_eq!(env["https_proxy"], "http://of.request");

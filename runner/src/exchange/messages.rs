@@ -33,7 +33,10 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn new(order: &ExchangeOrder) -> Self {
-        let takes_chunks = matches!(order, ExchangeOrder::Upload(_) | ExchangeOrder::Stdin { .. });
+        let takes_chunks = matches!(
+            order,
+            ExchangeOrder::Upload(_) | ExchangeOrder::Stdin { .. } | ExchangeOrder::Forward { .. }
+        );
         Self { takes_chunks, next: None }
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Decided, Protect, Pty, SandboxLimits, SessionId, Shell, Sockets, TerminalSize,
+    CommandSpec, Decided, Inspection, Protect, Pty, SandboxLimits, SessionId, Shell, Sockets, TerminalSize,
 };
 use airlock_sandbox::LaunchSpec;
 
@@ -28,6 +28,7 @@ pub(crate) fn grant() -> Grant {
             secrets: Vec::new(),
             shell_init: String::new(),
             shell_prefix: Vec::new(),
+            inspection: Inspection::default(),
             name: "strict".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,

@@ -12,7 +12,7 @@ use airlock_sandbox::{
 
 use super::{disk::DiskWatch, handle::Job};
 use crate::{
-    egress::EgressError,
+    egress::{Connections, EgressError, InspectError},
     guard::{GuardError, Watch, failed},
     inline,
     session::OpenSession,
@@ -40,6 +40,8 @@ pub(super) enum Failure {
     Environment,
     #[error("the credential for the network cannot be created: {0}")]
     Credential(getrandom::Error),
+    #[error(transparent)]
+    Inspect(InspectError),
 }
 
 impl From<EgressError> for Failure {
@@ -47,6 +49,7 @@ impl From<EgressError> for Failure {
         match error {
             EgressError::Listener(error) => Self::Launch(error),
             EgressError::Credential(error) => Self::Credential(error),
+            EgressError::Inspect(error) => Self::Inspect(error),
         }
     }
 }
@@ -79,6 +82,11 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
             step: "path_rules".to_owned(),
             message: error.to_string(),
             hint: "change the profile's path rules, or the files that they match".to_owned(),
+        },
+        Failure::Inspect(error) => Cause::SandboxFailed {
+            step: "inspection".to_owned(),
+            message: error.to_string(),
+            hint: "correct `egress` of the runner's configuration, or `network` of the profile".to_owned(),
         },
         Failure::Environment | Failure::Rights | Failure::Credential(_) => {
             Cause::Internal { message: failure.to_string() }
@@ -158,9 +166,11 @@ pub(super) fn of(
     with_output(result, spool)
 }
 
-/// Adds the connections that were refused to a result.
-pub(super) fn with_refused(mut result: ExecutionResult, refused: Vec<Violation>) -> ExecutionResult {
-    result.violations.extend(refused);
+/// Adds the connections of the command to a result.
+pub(super) fn with_connections(mut result: ExecutionResult, found: Connections) -> ExecutionResult {
+    result.connections = found.kept;
+    result.connections_left_out = found.left_out;
+    result.violations.extend(found.violations);
     result.violations.truncate(VIOLATIONS);
     result
 }

@@ -7,7 +7,11 @@ use airlock_domain::{
 };
 use airlock_proto::runner_v1::{ExchangeRequest, runner_link_client::RunnerLinkClient};
 use futures::{FutureExt, Stream, StreamExt};
-use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::JoinSet,
+    time::timeout,
+};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
@@ -29,6 +33,8 @@ pub(super) struct Exchanges {
     services: Arc<Services>,
     endpoints: Arc<EndpointSource>,
     work: JoinSet<()>,
+    /// The places for exchanges within `limits.exchanges`.
+    places: Arc<Semaphore>,
     turned_away: JoinSet<()>,
     /// The connection that all refused exchanges share.
     aside: Channel,
@@ -45,7 +51,9 @@ impl Exchanges {
         let (endpoint, version) = endpoints.endpoint();
         let (services, endpoints, aside) =
             (Arc::clone(services), Arc::clone(endpoints), endpoint.connect_lazy());
-        Self { services, endpoints, work, turned_away, aside, version, flooded: false }
+        let limit = usize::try_from(services.config.limits.exchanges).unwrap_or(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(limit));
+        Self { services, endpoints, work, places, turned_away, aside, version, flooded: false }
     }
 
     /// Opens an exchange that the server asked for, within `limits.exchanges`. Beyond the limit, opens one that
@@ -56,11 +64,11 @@ impl Exchanges {
         }
         let services = Arc::clone(&self.services);
         let limit = services.config.limits.exchanges;
-        if self.work.len() < usize::try_from(limit).unwrap_or(usize::MAX) {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             self.flooded = false;
             let (endpoint, _) = self.endpoints.endpoint();
             self.work.spawn(async move {
-                if let Err(end) = hold(&services, &endpoint, ticket).await {
+                if let Err(end) = hold(&services, &endpoint, place, ticket).await {
                     tracing::info!(%end, "cannot open an exchange");
                 }
             });
@@ -88,17 +96,23 @@ impl Exchanges {
 }
 
 /// Runs one exchange, from the connection to its end.
-async fn hold(services: &Arc<Services>, endpoint: &Endpoint, ticket: String) -> Result<(), LinkEnd> {
+async fn hold(
+    services: &Arc<Services>,
+    endpoint: &Endpoint,
+    place: OwnedSemaphorePermit,
+    ticket: String,
+) -> Result<(), LinkEnd> {
     let channel = endpoint::connect(endpoint, services.config.limits.dial_timeout).await?;
     let (to_server, mut from_server) = greet(services, channel, ticket).await?;
     let order_services = OrderServices {
         sessions: Arc::clone(&services.session_table),
         files: Arc::clone(&services.files),
         jobs: Arc::clone(&services.jobs),
+        forwards: Arc::clone(&services.forwards),
         order_timeout: services.config.limits.dial_timeout,
         idle: services.config.limits.exchange_idle,
     };
-    exchange::serve(&order_services, &mut from_server, to_server).await;
+    exchange::serve(&order_services, place, &mut from_server, to_server).await;
     farewell(from_server).await;
     Ok(())
 }

@@ -9,10 +9,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn redactor(values: &[Vec<u8>]) -> Redactor {
-    let names: Vec<String> = (0..values.len()).map(|index| format!("S{index}")).collect();
-    let pairs: Vec<(&str, &[u8])> =
-        names.iter().map(String::as_str).zip(values.iter().map(Vec::as_slice)).collect();
-    Redactor::new(Arc::new(Patterns::new(&pairs).unwrap()))
+    let tagged = |(index, value)| (format!("[secret S{index}]"), Vec::as_slice(value));
+    let pairs: Vec<(String, &[u8])> = values.iter().enumerate().map(tagged).collect();
+    Redactor::new(Arc::new(patterns(&pairs).unwrap()))
 }
 
 /// Sends `pieces`. Returns the output after each, and the rest.

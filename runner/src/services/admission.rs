@@ -18,6 +18,7 @@ use super::{
 use crate::{
     clock,
     config::RunnerConfig,
+    egress,
     environ::Environ,
     floor::{self, Below, Outside, Refusal},
     job::{self, DISK_SHORT, DiskSpace, Handle, Job, Tools},
@@ -146,6 +147,10 @@ impl Admission {
         self.outside.check(grant)?;
         floor::check(grant, &self.config.floor)?;
         let network = floor::Network::of(grant, &self.config.floor)?;
+        if matches!(network, floor::Network::Open(_)) {
+            egress::check_inspection(&grant.profile.inspection, &self.config.egress)
+                .map_err(|problem| Refusal::new("secrets", problem.to_string()))?;
+        }
         let mut profile = floor::profile(&self.root, &grant.profile, &self.config)?;
         let Some(session) = self.sessions.get(&grant.session_id) else {
             return refuse("no_such_session", "the session is not open on this runner");

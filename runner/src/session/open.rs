@@ -204,6 +204,12 @@ impl OpenSession {
         Ok(Session { directories: self.directories.clone(), ids: self.ids, net })
     }
 
+    /// Returns the session's parameters for a launch in its loopback. `None` if no command has needed a loopback yet.
+    pub(crate) fn with_network(&self) -> Option<Session> {
+        let net = self.net.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(Session { directories: self.directories.clone(), ids: self.ids, net: Some(net) })
+    }
+
     /// Returns the record for the runner's next process.
     pub(super) fn saved(&self, directory: &[u8]) -> Saved {
         Saved {

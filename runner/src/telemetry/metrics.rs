@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_domain::ExecutionResult;
+use airlock_domain::{Connection, ExecutionResult};
 use airlock_telemetry::metrics;
 use opentelemetry::{
     KeyValue, global,
@@ -23,6 +23,9 @@ metrics! {
     OUTPUT_BYTES = "airlock.runner.output.bytes", Counter, "By", [], "Output that commands wrote, whether kept or not";
     OUTPUT_CUT = "airlock.runner.output.cut", Counter, "By", [], "Output that was cut from the middle";
     VIOLATIONS = "airlock.runner.violations", Counter, "{violation}", ["layer"], "Violations that layers of the sandbox observed or refused, by layer";
+    CONNECTIONS = "airlock.runner.connections", Counter, "{connection}", ["verdict", "protocol"], "Connections of commands to other hosts that ended or were refused, by verdict and protocol";
+    CONNECTION_BYTES = "airlock.runner.connections.bytes", Counter, "By", ["direction"], "Bytes of these connections, to the hosts (`up`) and from them (`down`)";
+    CONNECTIONS_OPEN = "airlock.runner.connections.open", Gauge, "{connection}", [], "Open connections of commands to the proxy";
     SESSIONS = "airlock.runner.sessions", Gauge, "{session}", [], "Sessions whose workspaces are on this runner";
     SPOOL = "airlock.runner.spool.used", Gauge, "By", [], "Disk space that kept output uses";
     DISK_FREE = "airlock.runner.disk.free", Gauge, "By", [], "Free space on the disk of sessions and kept output";
@@ -40,6 +43,7 @@ const SHORT: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5
 pub(crate) struct Levels {
     pub(crate) slots: u64,
     pub(crate) sessions: u64,
+    pub(crate) connections: u64,
     /// In bytes, as the next two fields.
     pub(crate) spool: u64,
     pub(crate) disk_free: u64,
@@ -59,6 +63,7 @@ pub(crate) struct Metrics {
     output_cut: Counter<u64>,
     violations: Counter<u64>,
     sessions: Gauge<u64>,
+    connections: Gauge<u64>,
     spool: Gauge<u64>,
     disk_free: Gauge<u64>,
     disk_size: Gauge<u64>,
@@ -81,6 +86,7 @@ impl Metrics {
             output_cut: OUTPUT_CUT.counter(&meter),
             violations: VIOLATIONS.counter(&meter),
             sessions: SESSIONS.gauge(&meter),
+            connections: CONNECTIONS_OPEN.gauge(&meter),
             spool: SPOOL.gauge(&meter),
             disk_free: DISK_FREE.gauge(&meter),
             disk_size: DISK_SIZE.gauge(&meter),
@@ -116,6 +122,7 @@ impl Metrics {
     pub(crate) fn levels(&self, levels: &Levels) {
         self.slots.record(levels.slots, &[]);
         self.sessions.record(levels.sessions, &[]);
+        self.connections.record(levels.connections, &[]);
         self.spool.record(levels.spool, &[]);
         self.disk_free.record(levels.disk_free, &[]);
         self.disk_size.record(levels.disk_size, &[]);
@@ -132,6 +139,29 @@ impl Metrics {
 
     pub(crate) fn link_down(&self) {
         self.links.add(-1, &[]);
+    }
+}
+
+/// The instruments of connections to other hosts.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionMetrics {
+    connections: Counter<u64>,
+    bytes: Counter<u64>,
+}
+
+impl ConnectionMetrics {
+    /// Creates the instruments with the process's current meter provider.
+    pub(crate) fn new() -> Self {
+        let meter = global::meter(SCOPE);
+        Self { connections: CONNECTIONS.counter(&meter), bytes: CONNECTION_BYTES.counter(&meter) }
+    }
+
+    /// Records a connection that ended or was refused.
+    pub(crate) fn ended(&self, connection: &Connection) {
+        let protocol = KeyValue::new("protocol", connection.protocol.name());
+        self.connections.add(1, &[KeyValue::new("verdict", connection.verdict.name()), protocol]);
+        self.bytes.add(connection.bytes_up, &[KeyValue::new("direction", "up")]);
+        self.bytes.add(connection.bytes_down, &[KeyValue::new("direction", "down")]);
     }
 }
 

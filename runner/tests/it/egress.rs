@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{
-    Cause, CommandSpec, ExecutionId, Grant, JobPhase, NetworkRules, OutputStream, PushFromRunner,
-    PushToRunner, SessionId,
+    Cause, CommandSpec, ConnectionProtocol, ConnectionVerdict, ExecutionId, Grant, JobPhase, NetworkRules,
+    OutputStream, PushFromRunner, PushToRunner, SessionId,
 };
 
 use airlock_config::OrNone;
@@ -200,6 +200,47 @@ async fn a_refused_connection_is_in_the_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_connections_of_a_command_are_in_its_result_without_their_contents() {
+    let (address, _serving) = host().await;
+    let mut it = fixture_with(&address).await;
+    let session = it.open("").await;
+    let command = format!(
+        "curl -s -m 60 --noproxy '' -H 'X-Key: canary-header' -u user:canary-password \
+         'http://{address}/canary-path?canary-query'; \
+         curl -s -m 60 'http://user:canary-password@refused.example/canary-path?canary-query'; \
+         curl -s -m 60 --noproxy '' -p -x \"$AIRLOCK_PROXY\" 'http://refused.example/canary-path'; \
+         curl -s -m 60 -x \"$ALL_PROXY\" 'http://refused.example/canary-path'; true"
+    );
+    let allow = vec![address.clone()];
+    let rules = NetworkRules { allow, ..NetworkRules::default() };
+    let id = it.offer(Grant { egress: vec![rules], ..grant(session, &command) }).await;
+    let result = it.job(id, JobPhase::Ended).await.result.unwrap();
+    // The end of one connection can be seen after the refusal of the next.
+    let mut connections = result.connections.clone();
+    connections.sort_by_key(|one| one.started_micros);
+    let seen: Vec<_> = connections
+        .iter()
+        .map(|one| (format!("{}:{}", one.host, one.port), one.protocol, one.verdict))
+        .collect();
+    let refused = |protocol| ("refused.example:80".to_owned(), protocol, ConnectionVerdict::Refused);
+    let expected = [
+        (address.clone(), ConnectionProtocol::Http, ConnectionVerdict::Allowed),
+        refused(ConnectionProtocol::Http),
+        refused(ConnectionProtocol::Connect),
+        refused(ConnectionProtocol::Socks),
+    ];
+    assert_eq!((seen, result.connections_left_out), (expected.to_vec(), 0));
+    let [allowed, denied, ..] = &connections[..] else { unreachable!() };
+    assert_eq!((allowed.rule.as_str(), allowed.layer.as_str()), (address.as_str(), ""));
+    assert!(allowed.bytes_up > 0 && allowed.bytes_down > 0 && allowed.started_micros > 0, "{allowed:?}");
+    assert_eq!((denied.layer.as_str(), denied.bytes_up, denied.bytes_down), ("profile", 0, 0));
+    assert!(denied.reason.contains("`network.allow` of the profile"), "{denied:?}");
+    let text = format!("{result:?}");
+    assert!(text.contains("refused.example") && !text.contains("canary"), "{text}");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_credential_of_another_execution_is_refused() {
     let (address, _serving) = host().await;
     let mut it = fixture_with(&address).await;
@@ -212,6 +253,9 @@ async fn the_credential_of_another_execution_is_refused() {
     };
     let own = Grant { egress: network(), ..grant(session, &at("$AIRLOCK_PROXY")) };
     assert_eq!(it.said(own).await, "200", "the control");
+    let bare = at("http://127.0.0.1:${AIRLOCK_PROXY##*:}");
+    let own = Grant { egress: network(), ..grant(session, &bare) };
+    assert_eq!(it.said(own).await, "200", "a process of the execution needs no credential");
     let neighbour =
         format!("http://$(echo $AIRLOCK_PROXY | sed 's|.*//||; s|@.*||')@127.0.0.1:{}", port(&proxy));
     let stolen = Grant { egress: network(), ..grant(session, &at(&neighbour)) };

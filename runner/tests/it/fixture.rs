@@ -11,9 +11,9 @@ use std::{
 
 use airlock_domain::{
     Cause, CommandSpec, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
-    ExecutionResult, FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PathRules, Protect,
-    PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, SessionSnapshot,
-    Sockets, StartJob, ToRunner,
+    ExecutionResult, FromRunner, Grant, Inspection, JobPhase, JobReport, NetworkMode, OutputStream,
+    PathRules, Protect, PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase,
+    SessionSnapshot, Sockets, StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,
@@ -334,6 +334,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
             secrets: Vec::new(),
             shell_init: String::new(),
             shell_prefix: Vec::new(),
+            inspection: Inspection::default(),
             name: "test".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,

@@ -1,6 +1,7 @@
 //! Tests of the whole runner with a server that the test implements: real links over the loopback, real sandboxes.
 
 mod bound;
+mod clients;
 mod commands;
 mod confined;
 mod controls;
@@ -11,9 +12,11 @@ mod fake;
 mod faults;
 mod fixture;
 mod floor;
+mod forward;
 mod hostile;
 mod identity;
 mod input;
+mod inspected;
 mod jobs;
 mod killed;
 mod leaks;

@@ -10,6 +10,7 @@ pub(crate) mod decision;
 mod exchange;
 mod execution;
 mod file;
+mod forward;
 mod incoming;
 pub(crate) mod interceptor;
 mod link;
@@ -26,7 +27,7 @@ mod view;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_control::{exchange::Exchanges, profiles::LiveProfiles, services::Services};
+use airlock_control::{exchange::Exchanges, forward::Forwards, profiles::LiveProfiles, services::Services};
 use airlock_domain::limits::MESSAGE_BYTES;
 use airlock_output::stream::Streams;
 use airlock_proto::{
@@ -109,7 +110,11 @@ pub(crate) fn routes(parts: EdgeParts, health: HealthServer<impl Health>) -> Res
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     let services = &parts.services;
-    let sessions = SessionHandler { sessions: services.sessions.clone() };
+    let sessions = SessionHandler {
+        sessions: services.sessions.clone(),
+        forwards: Forwards::new(services.sessions.clone(), parts.exchanges.clone()),
+        open_wait: parts.exchanges.limits().transfer_idle,
+    };
     let approvals = ApprovalHandler { approvals: services.approvals.clone() };
     let policy = PolicyHandler { decisions: services.decisions.clone(), profiles: parts.profiles.clone() };
     let admin = AdminHandler { runners: services.runners.clone(), limits: parts.limits.clone() };

@@ -8,6 +8,7 @@ mod command;
 mod control;
 mod execution;
 mod file;
+mod forward;
 mod lists;
 mod policy;
 mod read_output;
@@ -21,6 +22,7 @@ pub use file::{
     diff, download, list_files, list_quarantine, more_stdin, restore_quarantine, stat, upload, upload_chunk,
     write_stdin,
 };
+pub use forward::{forward, forward_part};
 pub use lists::{list_approvals, list_executions, list_rules, list_runners, list_sessions, remove_rule};
 pub use policy::{ListProfiles, get_capabilities, get_profile, list_profiles};
 pub use read_output::read_output;

@@ -20,13 +20,13 @@ use std::{
 use airlock_domain::{
     BoundFile, CommandSpec, Grant, Mode, NetworkRules, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
-use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict};
+use airlock_policy::{Answer, Binding, Decision, Layers, Permit, Snapshot, Unsandboxed, Verdict};
 use airlock_proto::convert::approval_terms;
 use tracing::{Span, field::Empty};
 
 use airlock_store::record::{ApprovalRecord, ApprovalState, ExecutionSpec};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
-pub(crate) use network::refused as refused_network;
+pub(crate) use network::{known as known_network, refused as refused_network};
 pub(crate) use offer::{Asked, Decided, Offer, Ruling};
 pub use offer::{HOME, TMP, WORKSPACE};
 pub use record::DecisionEncoder;
@@ -56,10 +56,18 @@ pub(crate) fn decide(
 ) -> Decided {
     let parsed = parsed(snapshot);
     let command = &spec.command;
+    let network = network::known(&profile.network, session_network, command.network.as_ref());
     let ask = |wish: Option<Unsandboxed>| {
         let sourced = parsed.as_ref().filter(|_| wish.is_none());
         let shell = (command.shell, command.pty.is_some());
-        ask_policy(profile, (&command.text, &command.env), shell, (mode, wish), (directory, sourced))
+        ask_policy(
+            profile,
+            (&command.text, &command.env),
+            shell,
+            (mode, wish),
+            (directory, sourced),
+            network.as_ref(),
+        )
     };
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
     let told = decided::of(&decision, directory);
@@ -166,10 +174,11 @@ pub(crate) fn ask_policy(
     (shell, on_terminal): (Shell, bool),
     (mode, wish): (Mode, Option<Unsandboxed>),
     (directory, snapshot): (&[u8], Option<&Snapshot>),
+    network: Option<&Layers>,
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);
     let asked = request((command, env), (shell, mode), &cwd);
-    let request = airlock_policy::Request { unsandboxed: wish, on_terminal, snapshot, ..asked };
+    let request = airlock_policy::Request { unsandboxed: wish, on_terminal, snapshot, network, ..asked };
     let decision = catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
         .unwrap_or_else(|_| after_fault(profile));
     for hit in &decision.shadow {
@@ -196,6 +205,7 @@ fn request<'a>(
         extra_rules: None,
         snapshot: None,
         env: Some(env),
+        network: None,
     }
 }
 
@@ -220,6 +230,7 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
         paths: Vec::new(),
         runs: Vec::new(),
         obeyed: Vec::new(),
+        network: Vec::new(),
         rewrites: Vec::new(),
         warnings: Vec::new(),
         suggested_rules: Vec::new(),

@@ -13,7 +13,7 @@ use tracing::Span;
 
 use crate::{
     api::{ApiError, CheckCommand},
-    decision::{self, Decided, DecisionEncoder, WORKSPACE, ask_policy, parsed},
+    decision::{self, Decided, DecisionEncoder, WORKSPACE, ask_policy, known_network, parsed},
     model::Principal,
     profiles::{LiveProfiles, ResolvedProfile},
     runners::Runners,
@@ -69,6 +69,8 @@ impl Decisions {
             return Err(ApiError::Invalid(vec![violation("mode", description)]));
         }
         let shell = request.shell.or_else(|| session.as_ref().map(|session| session.shell));
+        let own = session.as_ref().and_then(|session| session.network.as_ref());
+        let network = known_network(&profile.network, own, None);
         let (directory, snapshot, env) = match session {
             Some(session) => (request.directory.or(Some(session.directory)), session.snapshot, session.env),
             None => (request.directory, SessionSnapshot::default(), BTreeMap::new()),
@@ -79,7 +81,7 @@ impl Decisions {
         let ask = move || {
             let snapshot = parsed(&snapshot);
             let place = (directory.as_slice(), snapshot.as_ref());
-            ask_policy(&profile, (&command, &env), (shell, false), (mode, None), place)
+            ask_policy(&profile, (&command, &env), (shell, false), (mode, None), place, network.as_ref())
         };
         Ok((self.judge(&who.tenant, ask).await?, name))
     }

@@ -3,8 +3,8 @@
 //! The modules in the order of a request: [`api`] (requests, events and errors of the services) -> the services
 //! [`execution`], [`session`], [`approval`] and [`runners`] -> [`decision`] (calls the policy) -> `placement` ->
 //! `transition` (makes every change of an execution's state) -> [`airlock_store`], which also holds the audit.
-//! `reconcile` is above the services. [`services`] creates, starts and stops them together. [`exchange`] and [`files`]
-//! carry files and input; [`links`] and [`fleet`] lead to the runners.
+//! `reconcile` is above the services. [`services`] creates, starts and stops them together. [`exchange`], [`files`]
+//! and [`forward`] carry files, input and connections; [`links`] and [`fleet`] lead to the runners.
 //!
 //! The caller is a [`model::Principal`] that the server has authenticated. The crate must not depend on the server, on
 //! its configuration, on TLS, or on gRPC.
@@ -20,6 +20,7 @@ pub mod exchange;
 pub mod execution;
 pub mod files;
 pub mod fleet;
+pub mod forward;
 pub mod limits;
 pub mod links;
 pub mod model;

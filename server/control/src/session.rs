@@ -5,6 +5,7 @@
 
 mod close;
 pub(crate) mod create;
+mod forward;
 mod remote;
 mod restore;
 

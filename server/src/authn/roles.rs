@@ -26,6 +26,7 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/airlock.v1.SessionService/List", READERS),
     ("/airlock.v1.SessionService/Update", EXECUTORS),
     ("/airlock.v1.SessionService/Close", AnyOf(&[Executor, Admin])),
+    ("/airlock.v1.SessionService/Forward", EXECUTORS),
     ("/airlock.v1.ExecutionService/Run", EXECUTORS),
     ("/airlock.v1.ExecutionService/Start", EXECUTORS),
     ("/airlock.v1.ExecutionService/Attach", AnyOf(&[Executor, Auditor, Admin])),

@@ -114,6 +114,8 @@ impl Config {
             ("readers", limits.readers, "readers_per_execution", limits.readers_per_execution),
             ("readers", limits.readers, "readers_per_tenant", limits.readers_per_tenant),
             ("exchanges", limits.exchanges, "exchanges_per_tenant", limits.exchanges_per_tenant),
+            ("forwards", limits.forwards, "forwards_per_tenant", limits.forwards_per_tenant),
+            ("forwards", limits.forwards, "forwards_per_session", limits.forwards_per_session),
             ("waits", limits.waits, "waits_per_tenant", limits.waits_per_tenant),
             ("lists", limits.lists, "lists_per_tenant", limits.lists_per_tenant),
             ("checks", limits.checks, "checks_per_tenant", limits.checks_per_tenant),

@@ -152,6 +152,18 @@ pub struct Limits {
     /// An upload or download ends if its client neither sends nor accepts data for this time.
     #[serde(with = "Interval")]
     pub transfer_idle: Duration,
+    /// Concurrent forwarded connections per session. They do not count as exchanges.
+    #[schemars(range(min = 1))]
+    pub forwards_per_session: usize,
+    /// Concurrent forwarded connections per tenant.
+    #[schemars(range(min = 1))]
+    pub forwards_per_tenant: usize,
+    /// Concurrent forwarded connections of all tenants.
+    #[schemars(range(min = 1))]
+    pub forwards: usize,
+    /// A forwarded connection ends if no byte is transferred for this time.
+    #[serde(with = "Interval")]
+    pub forward_idle: Duration,
     /// The time from the start of the shutdown to the end of the process, without telemetry.
     #[serde(with = "Interval")]
     pub shutdown_grace: Duration,
@@ -200,6 +212,10 @@ impl Default for Limits {
             exchange_open_wait: Duration::from_secs(10),
             exchange_answer_wait: Duration::from_secs(5 * 60),
             transfer_idle: Duration::from_secs(5 * 60),
+            forwards_per_session: 128,
+            forwards_per_tenant: 256,
+            forwards: 1024,
+            forward_idle: Duration::from_secs(60 * 60),
             shutdown_grace: Duration::from_secs(10),
         }
     }
@@ -329,6 +345,10 @@ pub(super) fn named(limits: &Limits, link: &Link, peers: Option<&Peers>) -> BTre
         exchange_open_wait,
         exchange_answer_wait,
         transfer_idle,
+        forwards_per_session,
+        forwards_per_tenant,
+        forwards,
+        forward_idle,
         shutdown_grace,
     );
     let link = named!(Link = link.clone(), "link.":

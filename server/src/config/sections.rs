@@ -7,7 +7,7 @@ use std::{
 };
 
 use airlock_config::{Address, Time, YEAR};
-use airlock_domain::{Bind, NetworkRules};
+use airlock_domain::{Bind, NetworkRules, PortRange};
 use airlock_store::Durability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,6 +168,8 @@ pub struct Ground {
     pub root_binds: Vec<Bind>,
     /// The rules of the key `network` of the profile `agent`.
     pub network: NetworkRules,
+    /// The key `port_forward` of the profile `agent`.
+    pub port_forward: Vec<PortRange>,
     /// As in `limits.timeout_max`.
     pub timeout_max: Option<Duration>,
 }

@@ -2,7 +2,7 @@
 
 use airlock_policy::{
     Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, ShadowHit, Span,
-    Verdict, Word,
+    Verdict, Warning, Word,
 };
 use airlock_proto::v1;
 use prost::Message as _;
@@ -26,6 +26,7 @@ pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
         paths: decision.paths.iter().map(path).collect(),
         rewrites: decision.rewrites.iter().map(rewrite).collect(),
         warnings: decision.warnings.iter().map(|warning| warning.message.clone()).collect(),
+        warning_notes: decision.warnings.iter().map(note).collect(),
         suggested_rules: decision.suggested_rules.clone(),
         parse_complete: decision.parse_complete,
         policy_version: decision.policy_version.0.to_vec().into(),
@@ -33,6 +34,10 @@ pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
         shadow: decision.shadow.iter().map(shadow).collect(),
         endings: decision.endings.iter().copied().map(number).collect(),
     }
+}
+
+fn note(warning: &Warning) -> v1::Note {
+    v1::Note { code: warning.code.to_owned(), text: warning.message.clone() }
 }
 
 fn verdict(verdict: Verdict) -> i32 {

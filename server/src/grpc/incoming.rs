@@ -4,9 +4,9 @@ use std::{error::Error as _, time::Duration};
 
 use airlock_control::{
     api::{ApiError, FieldViolation},
-    exchange::{ClientFault, Piece, Pieces},
+    exchange::ClientFault,
 };
-use futures::stream;
+use futures::stream::{self, BoxStream};
 use tokio::time::timeout;
 use tonic::{Code, Request, Status, Streaming};
 
@@ -41,7 +41,11 @@ impl<T: Send + 'static> Incoming<T> {
     }
 
     /// Returns the pieces after the first message. `first` is a piece that arrived with it.
-    pub(super) fn pieces(self, first: Option<Piece>, read: fn(T) -> Result<Piece, ApiError>) -> Pieces {
+    pub(super) fn pieces<P: Send + 'static>(
+        self,
+        first: Option<P>,
+        read: fn(T) -> Result<P, ApiError>,
+    ) -> BoxStream<'static, Result<P, ApiError>> {
         Box::pin(stream::unfold(Some((self, first)), move |state| async move {
             let (mut incoming, first) = state?;
             if let Some(piece) = first {

@@ -40,7 +40,11 @@ use crate::{
 /// The header that contains the token.
 const AUTHORIZATION: &str = "authorization";
 /// Client-streaming calls for which a handler must distinguish the end of the stream from a cut connection.
-const STREAMED: [&str; 2] = ["/airlock.v1.FileService/Upload", "/airlock.v1.ExecutionService/WriteStdin"];
+const STREAMED: [&str; 3] = [
+    "/airlock.v1.FileService/Upload",
+    "/airlock.v1.ExecutionService/WriteStdin",
+    "/airlock.v1.SessionService/Forward",
+];
 /// The message for a call that exceeded `limits.call_timeout`.
 const TOO_LONG: &str = "the call took longer than `limits.call_timeout`; it may have succeeded";
 /// The name under which unknown methods are counted.

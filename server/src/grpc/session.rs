@@ -1,29 +1,36 @@
 //! The SessionService.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use airlock_control::session::Sessions;
+use airlock_control::{forward::Forwards, session::Sessions};
 use airlock_proto::v1::{
     SessionServiceCloseRequest, SessionServiceCloseResponse, SessionServiceCreateRequest,
-    SessionServiceCreateResponse, SessionServiceGetRequest, SessionServiceGetResponse,
-    SessionServiceListRequest, SessionServiceListResponse, SessionServiceUpdateRequest,
-    SessionServiceUpdateResponse, session_service_server::SessionService,
+    SessionServiceCreateResponse, SessionServiceForwardRequest, SessionServiceForwardResponse,
+    SessionServiceGetRequest, SessionServiceGetResponse, SessionServiceListRequest,
+    SessionServiceListResponse, SessionServiceUpdateRequest, SessionServiceUpdateResponse,
+    session_service_server::SessionService,
 };
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 use super::{
     call::{caller, fits, refused},
-    records,
+    forward, records,
+    view::Responses,
 };
 use crate::validate;
 
 /// The handler of the SessionService.
 pub(super) struct SessionHandler {
     pub(super) sessions: Arc<Sessions>,
+    pub(super) forwards: Forwards,
+    /// The time for the first message of a forwarded connection.
+    pub(super) open_wait: Duration,
 }
 
 #[tonic::async_trait]
 impl SessionService for SessionHandler {
+    type ForwardStream = Responses<SessionServiceForwardResponse>;
+
     async fn create(
         &self,
         request: Request<SessionServiceCreateRequest>,
@@ -80,5 +87,13 @@ impl SessionService for SessionHandler {
         let (id, update) = validate::update_session(request.get_ref()).map_err(refused)?;
         let session = self.sessions.update(&who, id, update).await.map_err(refused)?;
         Ok(Response::new(SessionServiceUpdateResponse { session: Some(records::session(session)) }))
+    }
+
+    async fn forward(
+        &self,
+        request: Request<Streaming<SessionServiceForwardRequest>>,
+    ) -> Result<Response<Self::ForwardStream>, Status> {
+        let who = caller(&request)?.principal;
+        forward::open((&self.forwards, self.open_wait), who, request).await.map(Response::new)
     }
 }

@@ -28,7 +28,7 @@ metrics! {
     PUSHES = "airlock.pushes", Counter, "{stream}", ["outcome"], "Output streams that runners opened, and those ended because of invalid data";
     EXCHANGES = "airlock.exchanges", UpDown, "{exchange}", ["kind"], "Operations on files and input in progress";
     EXCHANGES_ENDED = "airlock.exchanges.ended", Counter, "{exchange}", ["kind", "outcome"], "Operations on files and input that have ended";
-    TRANSFER_BYTES = "airlock.transfer.bytes", Counter, "By", ["kind"], "Bytes of uploads, downloads and input";
+    TRANSFER_BYTES = "airlock.transfer.bytes", Counter, "By", ["kind"], "Bytes of uploads, downloads, input and forwarded connections";
     ACTIVE = "airlock.executions.active", Gauge, "{execution}", [], "Executions that start or run, of all servers";
     QUEUED = "airlock.executions.queued", Gauge, "{execution}", [], "Executions that wait in the queue, of all servers";
     QUEUE_AGE = "airlock.queue.age", Gauge, "s", [], "Waiting time of the oldest execution in the queue, of all servers";

@@ -9,8 +9,8 @@ use airlock_store::{
     MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
     RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
     record::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
-        RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
+        RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 use tracing::{Instrument as _, Span};
@@ -160,5 +160,8 @@ measured! {
         Other fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
         Change fn note_restore(&self, entry: &RestoreRecord) -> ();
         Other fn restores(&self, at_most: u32) -> Vec<RestoreRecord>;
+        Change fn note_forward(&self, entry: &ForwardRecord) -> ();
+        Other fn forwards(&self, at_most: u32) -> Vec<ForwardRecord>;
+        Other fn connections(&self, id: ExecutionId, at_most: u32) -> Vec<ConnectionRecord>;
     }
 }

@@ -3,7 +3,7 @@
 
 use airlock_control::api::{ApiError, FieldViolation};
 use airlock_domain::{
-    Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase,
+    Cause, Connection, DirectoryReport, FromRunner, RunnerHello, SessionPhase,
     limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
@@ -68,6 +68,7 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
                 cut_cause(&mut result.cause);
                 cut(&mut result.snapshot_problem);
                 cut(&mut result.network_problem);
+                result.connections.iter_mut().for_each(bound_connection);
             }
         }
         FromRunner::Session(report) => match &mut report.phase {
@@ -118,15 +119,28 @@ fn cut_cause(cause: &mut Cause) {
     }
 }
 
+/// Bounds the texts of a connection, which are written to the audit. A database accepts no NUL.
+fn bound_connection(connection: &mut Connection) {
+    let Connection { host, rule, layer, reason, .. } = connection;
+    for (text, bytes) in [(host, 256), (rule, 512), (layer, 32), (reason, 1024)] {
+        text.retain(|letter| !letter.is_control());
+        cut_to(text, bytes);
+    }
+}
+
 fn cut(text: &mut String) {
-    text.truncate(text.floor_char_boundary(TEXT_BYTES));
+    cut_to(text, TEXT_BYTES);
+}
+
+fn cut_to(text: &mut String, bytes: usize) {
+    text.truncate(text.floor_char_boundary(bytes));
 }
 
 #[cfg(test)]
 mod tests {
     use airlock_domain::{
-        Capability, Epoch, ExecutionId, ExecutionResult, JobPhase, JobReport, SessionId, SessionReport,
-        SessionSnapshot,
+        Capability, ConnectionProtocol, ConnectionVerdict, Epoch, ExecutionId, ExecutionResult, JobPhase,
+        JobReport, SessionId, SessionReport, SessionSnapshot,
     };
 
     use super::*;
@@ -177,6 +191,43 @@ mod tests {
             fields(RunnerHello { bases: vec!["b".repeat(NAME_BYTES + 1)], ..honest() }),
             ["hello.bases"]
         );
+    }
+
+    #[test]
+    fn the_texts_of_connections_are_bounded_and_have_no_control_characters() {
+        let long = format!("\0\n{}", "\u{e9}".repeat(TEXT_BYTES));
+        let one = Connection {
+            host: long.clone(),
+            port: 443,
+            protocol: ConnectionProtocol::Connect,
+            verdict: ConnectionVerdict::Refused,
+            rule: long.clone(),
+            layer: long.clone(),
+            reason: long,
+            bytes_up: 0,
+            bytes_down: 0,
+            started_micros: 0,
+            duration: std::time::Duration::ZERO,
+        };
+        let result = ExecutionResult {
+            connections: vec![one],
+            ..ExecutionResult::not_started(Cause::Internal { message: String::new() })
+        };
+        let report = JobReport {
+            execution_id: ExecutionId::new(),
+            attempt: 1,
+            epoch: honest().epoch,
+            phase: JobPhase::Ended,
+            result: Some(result),
+        };
+        let Ok(FromRunner::Job(report)) = from_runner(FromRunner::Job(report)) else {
+            panic!("not a report")
+        };
+        let Connection { host, rule, layer, reason, .. } = &report.result.unwrap().connections[0];
+        assert_eq!([host, rule, layer, reason].map(String::len), [256, 512, 32, 1024]);
+        for text in [host, rule, layer, reason] {
+            assert!(!text.contains(char::is_control), "{text:?}");
+        }
     }
 
     #[test]

@@ -89,6 +89,7 @@ pub(super) fn built_in(config: &config::Profiles) -> BuiltInSettings {
         rootfs: ground.rootfs,
         root_binds: ground.root_binds,
         network: ground.network,
+        port_forward: ground.port_forward,
         timeout_max: ground.timeout_max,
     }
 }

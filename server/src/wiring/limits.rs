@@ -90,5 +90,9 @@ pub(super) fn exchange_limits(config: &Config) -> ExchangeLimits {
         exchange_open_wait: limits.exchange_open_wait,
         exchange_answer_wait: limits.exchange_answer_wait,
         transfer_idle: limits.transfer_idle,
+        forwards_per_session: limits.forwards_per_session,
+        forwards_per_tenant: limits.forwards_per_tenant,
+        forwards: limits.forwards,
+        forward_idle: limits.forward_idle,
     }
 }

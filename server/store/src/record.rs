@@ -1,4 +1,5 @@
-//! The records of a store: sessions, executions, approvals, remembered rules, runners, audit entries and restores.
+//! The records of a store: sessions, executions, approvals, remembered rules, runners, audit entries, restores and
+//! forwarded connections.
 //!
 //! Plain data. The records of executions and approvals are those of the state machine in `airlock_lifecycle`. This
 //! module must not access a store or use generated protobuf types.
@@ -6,7 +7,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, Epoch, ExecutionId, Mode, NetworkRules, RuleId, RunnerId, SessionId, SessionSnapshot, Shell,
+    ApprovalId, Epoch, ExecutionId, ForwardId, Mode, NetworkRules, RuleId, RunnerId, SessionId,
+    SessionSnapshot, Shell,
 };
 
 pub use airlock_lifecycle::record::{
@@ -230,6 +232,94 @@ pub struct RestoreRecord {
     pub step: RestoreStep,
     /// The time. Set by the store.
     pub at: Micros,
+}
+
+/// A step of a forwarded connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForwardStep {
+    /// Written before the request to the runner.
+    Begun,
+    /// Both directions have ended.
+    Ended,
+    /// The connection was not created, or was cut.
+    Failed,
+    /// The profile does not permit the port.
+    Refused,
+}
+
+impl ForwardStep {
+    /// All steps.
+    pub const ALL: [Self; 4] = [Self::Begun, Self::Ended, Self::Failed, Self::Refused];
+
+    /// Returns the name in the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "BEGUN",
+            Self::Ended => "ENDED",
+            Self::Failed => "FAILED",
+            Self::Refused => "REFUSED",
+        }
+    }
+}
+
+/// An audit entry of a client's connection to a port of a session. Each connection has two entries, one before and one
+/// after it, or one if it was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardRecord {
+    /// The connection. Both entries have the same ID.
+    pub id: ForwardId,
+    /// The session.
+    pub session_id: SessionId,
+    /// The tenant of the session.
+    pub tenant: String,
+    /// The principal that opened the connection.
+    pub principal: String,
+    /// Its network address.
+    pub peer: String,
+    /// The port of the session's loopback.
+    pub port: u16,
+    /// The step.
+    pub step: ForwardStep,
+    /// The reason code of a failure or refusal. Empty otherwise.
+    pub reason: String,
+    /// Bytes from the client to the program.
+    pub sent: u64,
+    /// Bytes from the program to the client.
+    pub received: u64,
+    /// The duration of the connection in microseconds.
+    pub duration_micros: i64,
+    /// The time. Set by the store.
+    pub at: Micros,
+}
+
+/// An audit entry of a connection of a command to another host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionRecord {
+    /// The tenant of the execution.
+    pub tenant: String,
+    /// The principal that submitted the command.
+    pub principal: String,
+    /// The name or address that the command asked for.
+    pub host: String,
+    /// The port.
+    pub port: i64,
+    /// `http`, `connect` or `socks`.
+    pub protocol: String,
+    /// `allowed`, `warned`, `refused` or `failed`.
+    pub verdict: String,
+    /// The entry that decided. Empty if none did.
+    pub rule: String,
+    /// The layer that refused it. Empty if none did.
+    pub layer: String,
+    /// Bytes to the host.
+    pub bytes_up: i64,
+    /// Bytes from the host.
+    pub bytes_down: i64,
+    /// The start by the runner's clock.
+    pub started: Micros,
+    /// In microseconds.
+    pub duration: i64,
 }
 
 /// The scope of a remembered rule, ordered from narrow to wide.

@@ -14,8 +14,8 @@ use super::{
     },
 };
 use crate::record::{
-    ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
-    RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+    ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
+    RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
 };
 
 /// The stored sessions.
@@ -221,6 +221,12 @@ pub trait AuditStore: Send + Sync {
     async fn note_restore(&self, entry: &RestoreRecord) -> Result<(), StoreError>;
     /// Returns the audit entries of restored files in the order in which they were written.
     async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError>;
+    /// Adds an audit entry for a forwarded connection. The store sets its time.
+    async fn note_forward(&self, entry: &ForwardRecord) -> Result<(), StoreError>;
+    /// Returns the audit entries of forwarded connections in the order in which they were written.
+    async fn forwards(&self, at_most: u32) -> Result<Vec<ForwardRecord>, StoreError>;
+    /// Returns the audit entries of the connections of an execution in the order in which they were written.
+    async fn connections(&self, id: ExecutionId, at_most: u32) -> Result<Vec<ConnectionRecord>, StoreError>;
 }
 
 /// The persistent state of the servers.

@@ -3,6 +3,7 @@
 use std::iter;
 
 use airlock_domain::{Mode, NetworkRules};
+use airlock_network::{Layer, LayerName, Layers, Rules};
 use airlock_policy::Decision;
 
 use crate::{api::FieldViolation, profiles::ResolvedProfile, shared::violation};
@@ -27,6 +28,21 @@ pub(super) fn layers(
         return Vec::new();
     }
     layers.into_iter().cloned().collect()
+}
+
+/// Returns the rules of a command for the policy's warnings, or `None` if an entry is wrong.
+pub(crate) fn known(
+    profile: &NetworkRules,
+    session: Option<&NetworkRules>,
+    request: Option<&NetworkRules>,
+) -> Option<Layers> {
+    let given =
+        [(LayerName::Profile, Some(profile)), (LayerName::Session, session), (LayerName::Request, request)];
+    let layers = given.into_iter().filter_map(|(name, rules)| Some((name, rules?)));
+    let parsed = layers.map(|(name, NetworkRules { any, allow, deny })| {
+        Rules::parse(*any, allow, deny).map(|rules| Layer { name, rules })
+    });
+    parsed.collect::<Result<_, _>>().ok().map(Layers::new)
 }
 
 /// Returns a violation if the rules in `field` allow hosts, although the profile or the session allows none.

@@ -50,6 +50,7 @@ mod tests {
             (shell, false),
             mode,
             (b"/workspace", None),
+            None,
         );
         leading_sleep(&decision).map(|time| time.map(|time| time.as_secs_f64()))
     }

@@ -40,7 +40,7 @@ impl Account {
         runner: &RunnerId,
         order: &ExchangeOrder,
     ) -> Result<Self, ApiError> {
-        let slot = inner.slots.take(&who.tenant, &inner.limits)?;
+        let slot = inner.slots.take(&who.tenant, order, &inner.limits)?;
         let kind = ExchangeKind::from(order);
         inner.observer.exchange_opened(kind);
         Ok(Self {
@@ -81,6 +81,7 @@ impl Account {
         match self.kind {
             ExchangeKind::Upload | ExchangeKind::Download => "continue with the same transfer_id",
             ExchangeKind::Stdin => "continue from the accepted offset",
+            ExchangeKind::Forward => "connect again",
             ExchangeKind::Stat
             | ExchangeKind::List
             | ExchangeKind::Diff
@@ -90,7 +91,7 @@ impl Account {
         }
     }
 
-    /// Logs one line per transfer. The audit does not record transfers.
+    /// Logs one line per transfer. The audit records forwarded connections, and no other transfers.
     fn log(&self) {
         if !self.kind.is_transfer() {
             return;
@@ -120,6 +121,7 @@ impl Subject {
             ExchangeOrder::Download(order) => Self::Session(order.session_id),
             ExchangeOrder::Stat { session_id, .. }
             | ExchangeOrder::Restore { session_id, .. }
+            | ExchangeOrder::Forward { session_id, .. }
             | ExchangeOrder::Digests { session_id, .. } => Self::Session(*session_id),
             ExchangeOrder::Quarantine(order) => Self::Session(order.session_id),
             ExchangeOrder::List(order) => Self::Session(order.session_id),

@@ -1,7 +1,8 @@
 //! The named limits and timeouts of exchanges, and the slots of exchanges, limited per tenant and in total.
 
-use std::time::Duration;
+use std::{hash::Hash, time::Duration};
 
+use airlock_domain::{ExchangeOrder, SessionId};
 use airlock_limits::{
     LimitError,
     shares::{Full, Share, Shares},
@@ -22,6 +23,14 @@ pub struct ExchangeLimits {
     pub exchange_answer_wait: Duration,
     /// The time after which an upload or download is ended if its client neither sends nor receives.
     pub transfer_idle: Duration,
+    /// The maximum number of forwarded connections per session. They do not count as exchanges.
+    pub forwards_per_session: usize,
+    /// The maximum number of forwarded connections per tenant.
+    pub forwards_per_tenant: usize,
+    /// The maximum number of forwarded connections of all tenants.
+    pub forwards: usize,
+    /// The time after which a forwarded connection without traffic is ended.
+    pub forward_idle: Duration,
 }
 
 impl Default for ExchangeLimits {
@@ -32,6 +41,10 @@ impl Default for ExchangeLimits {
             exchange_open_wait: Duration::from_secs(10),
             exchange_answer_wait: Duration::from_secs(5 * 60),
             transfer_idle: Duration::from_secs(5 * 60),
+            forwards_per_session: 128,
+            forwards_per_tenant: 256,
+            forwards: 1024,
+            forward_idle: Duration::from_secs(60 * 60),
         }
     }
 }
@@ -48,6 +61,10 @@ impl ExchangeLimits {
             ("exchange_open_wait", !self.exchange_open_wait.is_zero()),
             ("exchange_answer_wait", !self.exchange_answer_wait.is_zero()),
             ("transfer_idle", !self.transfer_idle.is_zero()),
+            ("forwards_per_session", self.forwards_per_session > 0),
+            ("forwards_per_tenant", self.forwards_per_tenant > 0),
+            ("forwards", self.forwards > 0),
+            ("forward_idle", !self.forward_idle.is_zero()),
         ];
         not_zero.into_iter().try_for_each(|(limit, holds)| LimitError::require(limit, holds, "must not be 0"))
     }
@@ -57,30 +74,68 @@ impl ExchangeLimits {
 const RETRY: Duration = Duration::from_secs(1);
 
 /// One slot.
-pub(super) type ExchangeSlot = Share<String>;
+pub(super) struct ExchangeSlot {
+    _tenant: Share<String>,
+    /// Set for a forwarded connection.
+    _session: Option<Share<SessionId>>,
+}
 
-/// The slots that each tenant holds.
+/// The slots that each tenant holds. A forwarded connection can last for hours, so these connections have slots of their
+/// own.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ExchangeSlots(Shares<String>);
+pub(super) struct ExchangeSlots {
+    exchanges: Shares<String>,
+    forwards: Shares<String>,
+    forwards_by_session: Shares<SessionId>,
+}
 
 impl ExchangeSlots {
     /// Takes a slot for a tenant.
     ///
     /// # Errors
-    /// `Exhausted` if all slots, or those of the tenant, are taken.
-    pub(super) fn take(&self, tenant: &str, limits: &ExchangeLimits) -> Result<ExchangeSlot, ApiError> {
-        let (all, own) = (limits.exchanges, limits.exchanges_per_tenant);
-        self.0.take(tenant.to_owned(), all, own).map_err(|full| {
-            let (limit, most) = match full {
-                Full::All => ("exchanges", all),
-                Full::Own => ("exchanges_per_tenant", own),
-            };
-            ApiError::Exhausted { limit, value: most as u64, retry_after: RETRY }
+    /// `Exhausted` if all slots, or those of the tenant or the session, are taken.
+    pub(super) fn take(
+        &self,
+        tenant: &str,
+        order: &ExchangeOrder,
+        limits: &ExchangeLimits,
+    ) -> Result<ExchangeSlot, ApiError> {
+        let ExchangeOrder::Forward { session_id, .. } = order else {
+            let all = ("exchanges", limits.exchanges);
+            let own = ("exchanges_per_tenant", limits.exchanges_per_tenant);
+            return Ok(ExchangeSlot {
+                _tenant: share(&self.exchanges, tenant.to_owned(), all, own)?,
+                _session: None,
+            });
+        };
+        let all = ("forwards", limits.forwards);
+        let own = ("forwards_per_session", limits.forwards_per_session);
+        let session = share(&self.forwards_by_session, *session_id, all, own)?;
+        let own = ("forwards_per_tenant", limits.forwards_per_tenant);
+        Ok(ExchangeSlot {
+            _tenant: share(&self.forwards, tenant.to_owned(), all, own)?,
+            _session: Some(session),
         })
     }
 
     /// Returns the number of slots in use.
     pub(super) fn taken(&self) -> usize {
-        self.0.taken()
+        self.exchanges.taken() + self.forwards.taken()
     }
+}
+
+/// Takes a slot within two limits, each with its name.
+fn share<K: Clone + Eq + Hash>(
+    shares: &Shares<K>,
+    key: K,
+    all: (&'static str, usize),
+    own: (&'static str, usize),
+) -> Result<Share<K>, ApiError> {
+    shares.take(key, all.1, own.1).map_err(|full| {
+        let (limit, most) = match full {
+            Full::All => all,
+            Full::Own => own,
+        };
+        ApiError::Exhausted { limit, value: most as u64, retry_after: RETRY }
+    })
 }

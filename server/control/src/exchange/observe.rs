@@ -23,6 +23,8 @@ pub enum ExchangeKind {
     Digests,
     /// Writes to the input of a command.
     Stdin,
+    /// Carries a connection to a port of a session.
+    Forward,
 }
 
 impl ExchangeKind {
@@ -39,13 +41,14 @@ impl ExchangeKind {
             Self::Restore => "restore",
             Self::Digests => "digests",
             Self::Stdin => "stdin",
+            Self::Forward => "forward",
         }
     }
 
     /// Returns whether the exchange carries bytes from or to a client.
     #[must_use]
     pub fn is_transfer(self) -> bool {
-        matches!(self, Self::Upload | Self::Download | Self::Stdin)
+        matches!(self, Self::Upload | Self::Download | Self::Stdin | Self::Forward)
     }
 }
 
@@ -61,6 +64,7 @@ impl From<&ExchangeOrder> for ExchangeKind {
             ExchangeOrder::Restore { .. } => Self::Restore,
             ExchangeOrder::Digests { .. } => Self::Digests,
             ExchangeOrder::Stdin { .. } => Self::Stdin,
+            ExchangeOrder::Forward { .. } => Self::Forward,
         }
     }
 }

@@ -23,6 +23,9 @@ use crate::{api::ApiError, model::Principal};
 /// The reason code of an exchange in which the client was idle for too long.
 const IDLE: &str = "TRANSFER_IDLE";
 
+/// The reason code of a forwarded connection without traffic.
+const FORWARD_IDLE: &str = "FORWARD_IDLE";
+
 /// An open exchange with an order. Dropping it ends the exchange.
 pub struct Exchange {
     pub(super) inner: Arc<Inner>,
@@ -89,7 +92,7 @@ impl Exchange {
         self.account.settle(match &result {
             Ok(_) => ExchangeOutcome::Done,
             Err(ApiError::ClientStream(ClientFault::Gone)) => ExchangeOutcome::Left,
-            Err(ApiError::Unavailable { reason: IDLE, .. }) => ExchangeOutcome::Left,
+            Err(ApiError::Unavailable { reason: IDLE | FORWARD_IDLE, .. }) => ExchangeOutcome::Left,
             Err(ApiError::Unavailable { .. }) => ExchangeOutcome::Cut,
             Err(ApiError::Internal(_)) => ExchangeOutcome::Misbehaved,
             Err(_) => ExchangeOutcome::Refused,
@@ -112,6 +115,13 @@ impl Exchange {
         let seconds = self.inner.limits.transfer_idle.as_secs();
         let message = format!("no data was sent or received for {seconds} s; {}", self.account.way_on());
         ApiError::Unavailable { reason: IDLE, message, retry_after: RETRY }
+    }
+
+    /// Returns the error for a forwarded connection without traffic.
+    pub(super) fn forward_idle(&self) -> ApiError {
+        let seconds = self.inner.limits.forward_idle.as_secs();
+        let message = format!("no byte was transferred for {seconds} s; {}", self.account.way_on());
+        ApiError::Unavailable { reason: FORWARD_IDLE, message, retry_after: RETRY }
     }
 
     pub(super) fn stopping(&self) -> ApiError {

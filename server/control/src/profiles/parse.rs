@@ -3,6 +3,7 @@
 
 mod confine;
 pub(super) mod keys;
+mod names;
 pub(super) mod network;
 mod policy;
 mod problem;
@@ -10,11 +11,14 @@ mod problem;
 use std::sync::LazyLock;
 
 use airlock_config::{ConfigError, Problem, Schema};
-use airlock_domain::limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
+use airlock_domain::limits::{SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
 use airlock_policy::Profile;
 
-use self::keys::{Env, File, Limits, Shell, ShellKeys};
 pub(super) use self::problem::{policy_problems, problem};
+use self::{
+    keys::{Env, File, Limits, Shell, ShellKeys},
+    names::{is_secret, is_variable},
+};
 use super::resolve::ResolvedProfile;
 
 /// Returns the schema of a profile file.
@@ -49,18 +53,12 @@ pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {
 
 fn secrets(names: &[String], problems: &mut Vec<Problem>) {
     for (index, name) in names.iter().enumerate() {
-        if name.len() > NAME_BYTES || !is_variable(name) {
+        if !is_secret(name) {
             let what = format!("`{}` is not the name of a secret", name.escape_debug());
             let cure = "use 1 to 128 letters, digits and `_`, and do not begin with a digit";
             problems.push(problem(&format!("secrets[{index}]"), what, cure));
         }
     }
-}
-
-fn is_variable(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Resolves a profile against its parent. `found` contains the problems that are already known.
@@ -98,7 +96,9 @@ pub(super) fn resolve(
 }
 
 fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>) -> ResolvedProfile {
-    let File { name, network, sandbox, protect, env, limits, commands, approvals, shell, .. } = file;
+    let File {
+        name, network, port_forward, sandbox, protect, env, limits, commands, approvals, shell, ..
+    } = file;
     profile.sandbox.name.clone_from(name);
     confine::apply_sandbox(sandbox, &mut profile.sandbox);
     confine::show_readable_roots(&profile.policy, &mut profile.sandbox);
@@ -114,7 +114,10 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
         let what = format!("there are {} secrets, including inherited ones", profile.sandbox.secrets.len());
         problems.push(problem("secrets", what, "name at most 64"));
     }
-    network::apply(network.as_ref(), &mut profile.network, problems);
+    network::apply(network.as_ref(), &mut profile.network, &mut profile.sandbox.inspection, problems);
+    if let Some(ports) = port_forward {
+        profile.port_forward.clone_from(ports);
+    }
     apply_limits(limits, &mut profile);
     apply_shell(shell, &mut profile, problems);
     if profile.command.timeout > profile.timeout_max {

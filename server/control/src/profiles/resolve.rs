@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Mode, NetworkMode, NetworkRules, PathRules, Protect, SandboxLimits, SandboxProfile, Shell,
-    Sockets,
+    CommandSpec, Inspection, Mode, NetworkMode, NetworkRules, PathRules, PortRange, Protect, SandboxLimits,
+    SandboxProfile, Shell, Sockets,
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 use airlock_policy::{Profile, Rule};
@@ -25,6 +25,8 @@ pub struct ResolvedProfile {
     pub sandbox: SandboxProfile,
     /// The network of commands that may use it. Rules that allow nothing: none.
     pub network: NetworkRules,
+    /// The ports of sessions that clients can reach. Empty: none.
+    pub port_forward: Vec<PortRange>,
     /// The values of a command's fields that neither session nor request sets. The shell is that of sessions.
     pub command: CommandSpec,
     /// The maximum timeout.
@@ -60,11 +62,13 @@ impl ResolvedProfile {
             secrets: Vec::new(),
             shell_init: String::new(),
             shell_prefix: Vec::new(),
+            inspection: Inspection::default(),
         };
         Self {
             policy,
             sandbox,
             network: NetworkRules::default(),
+            port_forward: Vec::new(),
             command: CommandSpec {
                 shell: Shell::Bash,
                 timeout: TIMEOUT_DEFAULT,
@@ -88,6 +92,7 @@ impl ResolvedProfile {
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
             && self.network == other.network
+            && self.port_forward == other.port_forward
             && self.command == other.command
             && limits(self) == limits(other)
             && switches(self) == switches(other)

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_domain::{Bind, NetworkRules};
+use airlock_domain::{Bind, NetworkRules, PortRange};
 
 use super::{
     chain,
@@ -35,6 +35,8 @@ pub struct BuiltInSettings {
     pub root_binds: Vec<Bind>,
     /// The rules of the key `network` of the profile [`WITH_NETWORK`]. The other profiles have no network.
     pub network: NetworkRules,
+    /// The key `port_forward` of the profile [`WITH_NETWORK`]. The other profiles forward no port.
+    pub port_forward: Vec<PortRange>,
     /// The maximum timeout. `None`: that of the built-in profiles.
     pub timeout_max: Option<Duration>,
 }
@@ -71,6 +73,7 @@ impl Profiles {
             profile.sandbox.root_binds.extend(settings.root_binds.iter().cloned());
             if profile.name() == WITH_NETWORK {
                 profile.network.clone_from(&settings.network);
+                profile.port_forward.clone_from(&settings.port_forward);
             }
             profile.timeout_max = settings.timeout_max.unwrap_or(profile.timeout_max);
             profile.command.timeout = profile.command.timeout.min(profile.timeout_max);

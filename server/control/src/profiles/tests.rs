@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airlock_config::Overrides;
-use airlock_domain::{Bind, NetworkRules};
+use airlock_domain::{Bind, Inspection, NetworkRules, PortRange};
 
 use super::*;
 
@@ -58,6 +58,7 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         rootfs: Some("/srv/root".to_owned()),
         root_binds: vec![bind.clone()],
         network: NetworkRules { allow: vec!["pypi".to_owned()], ..NetworkRules::default() },
+        port_forward: vec![PortRange::ALL],
         timeout_max: Some(Duration::from_secs(60)),
     };
     let profiles = Profiles::load_with(&settings, Some(folder.path())).expect("profiles");
@@ -68,8 +69,32 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         assert_eq!(profile.timeout_max, Duration::from_secs(longest), "{name}");
         assert!(profile.command.timeout <= profile.timeout_max, "{name}");
         assert!(profile.network.allow_nothing(), "{name}");
+        assert_eq!(profile.port_forward, [], "{name}");
     }
-    assert_eq!(profiles.get("agent").expect("agent").network, settings.network);
+    let agent = profiles.get("agent").expect("agent");
+    assert_eq!((&agent.network, &agent.port_forward), (&settings.network, &settings.port_forward));
+}
+
+#[test]
+fn forwarded_ports_are_inherited_and_replaced() {
+    let profiles = load(&[
+        ("base.toml", "name = \"base\"\nport_forward = [\"8000\", \"3000-3999\"]\n"),
+        ("same.toml", "name = \"same\"\nextends = \"base\"\n"),
+        ("other.toml", "name = \"other\"\nextends = \"base\"\nport_forward = [\"80\"]\n"),
+        ("none.toml", "name = \"none\"\nextends = \"base\"\nport_forward = []\n"),
+    ])
+    .expect("profiles");
+    for (name, ports) in
+        [("same", vec!["8000", "3000-3999"]), ("other", vec!["80"]), ("none", vec![]), ("agent", vec![])]
+    {
+        let found = &profiles.get(name).expect(name).port_forward;
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ports, "{name}");
+    }
+    for bad in ["\"0\"", "\"http\"", "\"65536\"", "8000", "\"9-8\""] {
+        let text = format!("name = \"bad\"\nport_forward = [{bad}]\n");
+        let error = load(&[("bad.toml", &text)]).expect_err(bad).to_string();
+        assert!(error.contains("port_forward") || error.contains("must be a port"), "{bad}: {error}");
+    }
 }
 
 #[test]
@@ -129,7 +154,8 @@ const FULL: &str = r#"name = "mine"
 extends = "strict"
 description = "all of it"
 secrets = ["DEPLOY_TOKEN"]
-network = { any = false, allow = ["pypi", "example.com"], deny = ["files.example.com"] }
+network = { any = false, allow = ["pypi", "example.com"], deny = ["files.example.com"], inspect = ["GET example.com/a"], secrets = ["TOKEN"] }
+port_forward = ["8000", "3000-3999"]
 
 [policy]
 modes = ["default", "plan"]
@@ -334,6 +360,36 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
         ("empty", rules(false, &[], &["x.example"])),
     ] {
         assert_eq!(profiles.get(name).expect(name).network, expected, "{name}");
+    }
+}
+
+#[test]
+fn inspected_hosts_are_inherited_and_secrets_are_replaced_with_the_network() {
+    let base = "name = \"base\"\n[network]\nallow = [\"a.example\"]\ninspect = [\"GET a.example/x\"]\n\
+                secrets = [\"TOKEN\", \"TOKEN GET a.example/x/y\"]\n";
+    let child = "name = \"child\"\nextends = \"base\"\nnetwork = { inspect = [\"b.example\"] }\n";
+    let same = "name = \"same\"\nextends = \"base\"\n";
+    let profiles =
+        load(&[("base.toml", base), ("child.toml", child), ("same.toml", same)]).expect("profiles");
+    let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
+    let inspection = |requests: &[&str], secrets: &[&str]| Inspection {
+        requests: owned(requests),
+        secrets: owned(secrets),
+    };
+    let whole = inspection(&["GET a.example/x"], &["TOKEN", "TOKEN GET a.example/x/y"]);
+    for (name, expected) in [
+        ("strict", Inspection::default()),
+        ("base", whole.clone()),
+        ("same", whole),
+        ("child", inspection(&["GET a.example/x", "b.example"], &[])),
+    ] {
+        assert_eq!(profiles.get(name).expect(name).sandbox.inspection, expected, "{name}");
+    }
+    let wrong = "name = \"mine\"\nnetwork = { inspect = [\"get a.example\", \"a.example\"], secrets = [\"a-b\", \"T \", \"T x/..\"] }\n";
+    let error = load(&[("mine.toml", wrong)]).expect_err("three mistakes").to_string();
+    assert_eq!(error.lines().count(), 3, "{error}");
+    for entry in ["inspect[0]", "secrets[0]", "secrets[2]"] {
+        assert!(error.contains(&format!("`network.{entry}`: ")), "{entry}: {error}");
     }
 }
 

@@ -22,13 +22,14 @@ const LISTS: [&str; 5] = [
 /// Calls that run the policy.
 const CHECKS: [&str; 1] = ["/airlock.v1.PolicyService/Check"];
 /// Calls without a timeout of the server: streams, and `Wait`, which has its own.
-const UNTIMED: [&str; 16] = [
+const UNTIMED: [&str; 17] = [
     "/airlock.v1.ExecutionService/Wait",
     "/airlock.v1.ExecutionService/Run",
     "/airlock.v1.ExecutionService/Attach",
     "/airlock.v1.ExecutionService/WriteStdin",
     "/airlock.v1.ExecutionService/ReadOutput",
     "/airlock.v1.ExecutionService/Watch",
+    "/airlock.v1.SessionService/Forward",
     "/airlock.v1.FileService/Upload",
     "/airlock.v1.FileService/Download",
     "/airlock.runner.v1.RunnerLink/Connect",

@@ -6,7 +6,8 @@
 mod network;
 
 use airlock_proto::v1::{
-    CauseCode, DirectoryReport, InlineText, Note, Result as Outcome, Started, Violation, ViolationAction,
+    CauseCode, Decision, DirectoryReport, InlineText, Note, Result as Outcome, Started, Violation,
+    ViolationAction, cause::Detail,
 };
 
 /// The maximum number of notes in a result.
@@ -18,11 +19,13 @@ const VIOLATIONS: usize = 16;
 const TEXT_BYTES: usize = 1024;
 /// The layers that revert changes of a command.
 const PROTECTING: [&str; 2] = ["protected_names", "git"];
+/// The warnings of a decision about connections that cannot succeed.
+const FORESEEN: [&str; 3] = ["no_network", "network_refused", "no_proxy"];
 /// The layer that refuses connections.
 const NETWORK: &str = "network";
 
 /// Returns the notes of a result in the order of display.
-pub(super) fn of(result: &Outcome) -> Vec<Note> {
+pub(super) fn of(result: &Outcome, decision: Option<&Decision>) -> Vec<Note> {
     if result.started() == Started::No {
         return Vec::new();
     }
@@ -54,7 +57,11 @@ pub(super) fn of(result: &Outcome) -> Vec<Note> {
     for text in &refused {
         add("network_refused", text.clone());
     }
-    if let Some(text) = no_network(result).filter(|_| refused.is_empty()) {
+    let foreseen = foreseen(result, decision);
+    for note in foreseen.iter().filter(|_| refused.is_empty()) {
+        add(&note.code, note.text.clone());
+    }
+    if let Some(text) = no_network(result).filter(|_| refused.is_empty() && foreseen.is_empty()) {
         add("no_network", text);
     }
     if let Some(text) = cut(result) {
@@ -107,6 +114,16 @@ fn violation(one: &Violation) -> String {
         ViolationAction::Reported | ViolationAction::Unspecified => String::new(),
     };
     format!("{place}{}{done}", one.detail)
+}
+
+/// Returns the connections of a failed command of which the decision already stated that they cannot succeed.
+fn foreseen<'d>(result: &Outcome, decision: Option<&'d Decision>) -> Vec<&'d Note> {
+    let exited = result.cause.as_ref().and_then(|cause| cause.detail.as_ref());
+    let has_failed = matches!(exited, Some(Detail::Exited(exited)) if exited.code != 0);
+    let notes =
+        decision.filter(|_| has_failed && !result.unsandboxed).map(|decision| &decision.warning_notes);
+    let about = |note: &&Note| FORESEEN.contains(&note.code.as_str());
+    notes.into_iter().flatten().filter(about).take(VIOLATIONS).collect()
 }
 
 /// Programs report a missing network in different words, and often as a temporary failure.

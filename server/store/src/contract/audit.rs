@@ -1,17 +1,20 @@
 //! Tests of the audit: every execution has an entry.
 
-use airlock_domain::{Cause, ExecutionState, SessionId};
+use airlock_domain::{Cause, Connection, ExecutionResult, ExecutionState, ForwardId, SessionId};
 
 use super::{
     approvals::answer,
     fixtures::{
-        HOUR, OTHER, TENANT, create, decision, denied, end, execution, new, offer, opened, queued, result,
-        run, runner, step, waiting,
+        HOUR, OTHER, TENANT, connection, create, decision, denied, end, execution, new, offer, opened,
+        queued, result, run, runner, step, waiting,
     },
 };
 use crate::{
     Store, Transition,
-    record::{ApprovalState, AuditRecord, ExecutionRecord, Micros, RestoreRecord, RestoreStep, Verdict},
+    record::{
+        ApprovalState, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, ForwardStep, Micros,
+        RestoreRecord, RestoreStep, Verdict,
+    },
 };
 
 async fn only(store: &dyn Store) -> AuditRecord {
@@ -139,4 +142,68 @@ pub(crate) async fn what_is_given_back_has_entries_in_order(store: &dyn Store) {
     let found: Vec<_> = found.into_iter().map(|entry| RestoreRecord { at: Micros(0), ..entry }).collect();
     assert_eq!(found, written);
     assert_eq!(store.restores(1).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn forwarded_connections_have_entries_in_order(store: &dyn Store) {
+    let begun = ForwardRecord {
+        id: ForwardId::new(),
+        session_id: SessionId::new(),
+        tenant: TENANT.to_owned(),
+        principal: "bob".to_owned(),
+        peer: "127.0.0.1:4444".to_owned(),
+        port: u16::MAX,
+        step: ForwardStep::Begun,
+        reason: String::new(),
+        sent: 0,
+        received: 0,
+        duration_micros: 0,
+        at: Micros(0),
+    };
+    let mut written = Vec::new();
+    for (sent, step) in (0..).zip(ForwardStep::ALL) {
+        let (received, duration_micros) = (sent << 40, 9);
+        let entry = ForwardRecord {
+            step,
+            reason: step.name().to_owned(),
+            sent,
+            received,
+            duration_micros,
+            ..begun.clone()
+        };
+        store.note_forward(&entry).await.unwrap();
+        written.push(entry);
+    }
+    let found = store.forwards(10).await.unwrap();
+    assert!(found.iter().all(|entry| entry.at > Micros(0)));
+    let found: Vec<_> = found.into_iter().map(|entry| ForwardRecord { at: Micros(0), ..entry }).collect();
+    assert_eq!(found, written);
+    assert_eq!(store.forwards(1).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn connections_have_entries_with_the_end(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = queued(store, &session).await;
+    let record = step(store, &record, offer()).await;
+    let record = step(store, &record, run()).await;
+    assert_eq!(store.connections(record.id, 10).await.unwrap(), []);
+    let one = connection();
+    let most = Connection { bytes_up: u64::MAX, ..one.clone() };
+    let connections = vec![one.clone(), most];
+    step(store, &record, end(ExecutionResult { connections, ..result(Cause::Exited { code: 0 }) })).await;
+    let entry = ConnectionRecord {
+        tenant: TENANT.to_owned(),
+        principal: "alice".to_owned(),
+        host: one.host,
+        port: 443,
+        protocol: "connect".to_owned(),
+        verdict: "refused".to_owned(),
+        rule: one.rule,
+        layer: one.layer,
+        bytes_up: 1,
+        bytes_down: 2,
+        started: Micros(one.started_micros),
+        duration: 7,
+    };
+    let second = ConnectionRecord { bytes_up: i64::MAX, ..entry.clone() };
+    assert_eq!(store.connections(record.id, 10).await.unwrap(), [entry, second]);
 }

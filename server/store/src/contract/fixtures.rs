@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, BoundFile, Cause, CommandSpec, DirectoryReport, Epoch, ExecutionResult, ExecutionState,
-    FileState, Given, InlineOutput, InlineText, LinkState, Mode, NetworkRules, OutputState, Pty, RunnerId,
-    Shell, Started, TerminalSize, Violation, ViolationAction,
+    ApprovalId, BoundFile, Cause, CommandSpec, Connection, ConnectionProtocol, ConnectionVerdict,
+    DirectoryReport, Epoch, ExecutionResult, ExecutionState, FileState, Given, InlineOutput, InlineText,
+    LinkState, Mode, NetworkRules, OutputState, Pty, RunnerId, Shell, Started, TerminalSize, Violation,
+    ViolationAction,
 };
 
 use crate::{
@@ -182,6 +183,8 @@ pub(super) fn result(cause: Cause) -> ExecutionResult {
         })),
         snapshot_problem: "it is gone".to_owned(),
         network_problem: "the runner permits none".to_owned(),
+        connections: vec![connection()],
+        connections_left_out: 5,
         cause,
         started: Started::Yes,
         directory: b"/workspace/src".to_vec(),
@@ -194,6 +197,22 @@ pub(super) fn result(cause: Cause) -> ExecutionResult {
         stderr_bytes: 3,
         stdout_cut_bytes: 2,
         stderr_cut_bytes: 1,
+    }
+}
+
+pub(super) fn connection() -> Connection {
+    Connection {
+        host: "refused.example".to_owned(),
+        port: 443,
+        protocol: ConnectionProtocol::Connect,
+        verdict: ConnectionVerdict::Refused,
+        rule: "*.example".to_owned(),
+        layer: "session".to_owned(),
+        reason: "a remedy".to_owned(),
+        bytes_up: 1,
+        bytes_down: 2,
+        started_micros: 1_700_000_000_000_001,
+        duration: Duration::from_micros(7),
     }
 }
 

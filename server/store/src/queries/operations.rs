@@ -5,14 +5,17 @@
 
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 
-use super::{Engine, approvals, audit, executions, milestones, queue, rules, runners, sessions, transition};
+use super::{
+    Engine, approvals, audit, connections, executions, forwards, milestones, queue, rules, runners, sessions,
+    transition,
+};
 use crate::{
     ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
     MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
     RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError, TakeQueued, Transition,
     record::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
-        RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
+        RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 
@@ -279,5 +282,17 @@ impl AuditStore for Engine {
 
     async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
         attempt!(self, audit::list_restores(self.reader(), at_most))
+    }
+
+    async fn note_forward(&self, entry: &ForwardRecord) -> Result<(), StoreError> {
+        attempt!(self, forwards::note(self.begin().await?, entry))
+    }
+
+    async fn forwards(&self, at_most: u32) -> Result<Vec<ForwardRecord>, StoreError> {
+        attempt!(self, forwards::list(self.reader(), at_most))
+    }
+
+    async fn connections(&self, id: ExecutionId, at_most: u32) -> Result<Vec<ConnectionRecord>, StoreError> {
+        attempt!(self, connections::list(self.reader(), id, at_most))
     }
 }

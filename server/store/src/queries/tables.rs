@@ -9,7 +9,9 @@ use super::{Engine, engine};
 
 mod approvals;
 mod audit;
+mod connections;
 pub(crate) mod executions;
+mod forwards;
 mod lists;
 mod milestones;
 mod operations;

@@ -33,6 +33,8 @@ const SQLITE_FILES: &[File] = files!(
     "0011_denials.sql"
     "0012_terms.sql"
     "0013_network.sql"
+    "0014_forwards.sql"
+    "0015_connections.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -45,6 +47,8 @@ const POSTGRES_FILES: &[File] = files!(
     "0006_denials.sql"
     "0007_terms.sql"
     "0008_network.sql"
+    "0009_forwards.sql"
+    "0010_connections.sql"
 );
 
 /// The migrations of SQLite.

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_config::{OrNone, text_form};
-use airlock_domain::{command::Umask, limits::INLINE_MAX};
+use airlock_config::{OrNone, Ports, text_form};
+use airlock_domain::{PortRange, command::Umask, limits::INLINE_MAX};
 use airlock_store::record::RuleScope;
 use schemars::JsonSchema;
 use serde::{Deserialize, de::IgnoredAny};
@@ -22,6 +22,8 @@ pub(in crate::profiles) struct File {
     #[serde(default)]
     pub(super) secrets: Vec<String>,
     pub(in crate::profiles) network: Option<OrNone<Network>>,
+    #[schemars(with = "Option<Vec<Ports>>")]
+    pub(super) port_forward: Option<Vec<PortRange>>,
     #[serde(rename = "policy")]
     #[schemars(with = "Option<PolicyKeys>")]
     pub(super) _policy: Option<IgnoredAny>,
@@ -50,6 +52,10 @@ pub(in crate::profiles) struct Network {
     pub(super) allow: Vec<String>,
     #[serde(default)]
     pub(super) deny: Vec<String>,
+    #[serde(default)]
+    pub(super) inspect: Vec<String>,
+    #[serde(default)]
+    pub(super) secrets: Vec<String>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]

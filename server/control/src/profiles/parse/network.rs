@@ -1,40 +1,62 @@
 //! Applies the network rules of a profile file to the inherited ones.
 
 use airlock_config::{OrNone, Problem};
-use airlock_domain::NetworkRules;
-use airlock_network::Rules;
+use airlock_domain::{Inspection, NetworkRules};
+use airlock_network::{RequestRule, RequestRuleError, Rules};
 
-use super::{confine::extend, keys::Network, problem::problem};
+use super::{confine::extend, keys::Network, names::is_secret, problem::problem};
 
 /// The key of the rules.
 const KEY: &str = "network";
 
 /// Checks the entries of a file.
 pub(in crate::profiles) fn check(given: Option<&OrNone<Network>>, problems: &mut Vec<Problem>) {
-    let Some(OrNone(Some(Network { any, allow, deny }))) = given else { return };
-    let Err(errors) = Rules::parse(*any, allow, deny) else { return };
-    problems.extend(errors.iter().map(|error| {
-        let (what, cure) = error.problem_and_remedy();
-        problem(&error.path(KEY), what.to_owned(), cure)
-    }));
+    let Some(OrNone(Some(Network { any, allow, deny, inspect, secrets }))) = given else { return };
+    if let Err(errors) = Rules::parse(*any, allow, deny) {
+        problems.extend(errors.iter().map(|error| {
+            let (what, cure) = error.problem_and_remedy();
+            problem(&error.path(KEY), what.to_owned(), cure)
+        }));
+    }
+    for (index, entry) in inspect.iter().enumerate() {
+        problems.extend(wrong_rule("inspect", index, RequestRule::parse(entry)));
+    }
+    for (index, entry) in secrets.iter().enumerate() {
+        let (name, requests) = entry.split_once(' ').unwrap_or((entry, ""));
+        if !is_secret(name) {
+            let what = format!("`{}` does not begin with the name of a secret", entry.escape_debug());
+            let cure = "write `NAME`, or `NAME [METHODS] HOST[/PATH]`";
+            problems.push(problem(&format!("{KEY}.secrets[{index}]"), what, cure));
+        } else if !requests.is_empty() {
+            problems.extend(wrong_rule("secrets", index, RequestRule::parse(requests)));
+        }
+    }
 }
 
-/// Replaces the allowed hosts of the parent if the file has the key. Denied hosts of the parent stay denied.
+fn wrong_rule(list: &str, index: usize, parsed: Result<RequestRule, RequestRuleError>) -> Option<Problem> {
+    let (what, cure) = parsed.err()?.problem_and_remedy();
+    Some(problem(&format!("{KEY}.{list}[{index}]"), what, &cure))
+}
+
+/// Replaces the allowed hosts of the parent if the file has the key. Denied hosts of the parent stay denied, and
+/// inspected hosts stay inspected. Secrets are replaced like allowed hosts.
 pub(super) fn apply(
     given: Option<&OrNone<Network>>,
     network: &mut NetworkRules,
+    inspection: &mut Inspection,
     problems: &mut Vec<Problem>,
 ) {
     let Some(OrNone(given)) = given else { return };
-    let (any, allow, deny) = match given {
-        Some(Network { any, allow, deny }) => (*any, allow.as_slice(), deny.as_slice()),
-        None => (false, &[][..], &[][..]),
-    };
-    network.any = any;
+    let none = Network::default();
+    let Network { any, allow, deny, inspect, secrets } = given.as_ref().unwrap_or(&none);
+    network.any = *any;
     network.allow.clear();
     extend(&mut network.allow, allow);
     extend(&mut network.deny, deny);
-    if let Some(limit) = network.beyond_limit() {
+    extend(&mut inspection.requests, inspect);
+    inspection.secrets.clear();
+    extend(&mut inspection.secrets, secrets);
+    if let Some(limit) = network.beyond_limit().or_else(|| inspection.beyond_limit()) {
         problems.push(problem(KEY, format!("{limit}, including inherited ones"), "remove entries"));
     }
 }

@@ -17,8 +17,8 @@ use airlock_store::{
     MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
     RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
     record::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
-        RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
+        RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 
@@ -312,6 +312,18 @@ impl AuditStore for MemoryStore {
         not_here()
     }
     async fn restores(&self, _: u32) -> Result<Vec<RestoreRecord>, StoreError> {
+        not_here()
+    }
+
+    async fn note_forward(&self, _: &ForwardRecord) -> Result<(), StoreError> {
+        not_here()
+    }
+
+    async fn forwards(&self, _: u32) -> Result<Vec<ForwardRecord>, StoreError> {
+        not_here()
+    }
+
+    async fn connections(&self, _: ExecutionId, _: u32) -> Result<Vec<ConnectionRecord>, StoreError> {
         not_here()
     }
 }

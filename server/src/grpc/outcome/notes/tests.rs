@@ -35,7 +35,7 @@ fn moved(path: &str) -> Violation {
 
 #[test]
 fn every_fact_is_a_line_with_its_name() {
-    assert!(of(&result()).is_empty());
+    assert!(of(&result(), None).is_empty());
     let shown = InlineText { truncated_bytes: 9, ..Default::default() };
     let cases: [(&str, &str, Outcome); 7] = [
         ("processes_ended", "`background`", Outcome { leftovers_killed: true, ..result() }),
@@ -67,7 +67,7 @@ fn every_fact_is_a_line_with_its_name() {
         ("snapshot_missing", "it is gone", Outcome { snapshot_problem: "it is gone".to_owned(), ..result() }),
     ];
     for (code, part, result) in cases {
-        let notes = of(&result);
+        let notes = of(&result, None);
         let [note] = &notes[..] else { panic!("{code}: {notes:?}") };
         assert_eq!(note.code, code);
         assert!(note.text.contains(part), "{code}: {}", note.text);
@@ -82,18 +82,47 @@ fn a_note_is_one_line_of_bounded_length_and_there_are_not_too_many() {
         leftovers_killed: true,
         ..result()
     };
-    let notes = of(&many);
+    let notes = of(&many, None);
     assert_eq!(notes.len(), 1 + VIOLATIONS + 1 + 1);
     assert!(
         notes.iter().all(|note| note.text.len() <= TEXT_BYTES && !note.text.chars().any(char::is_control))
     );
     assert!(notes.iter().any(|note| note.text.starts_with("and 84 more protected names")), "{notes:?}");
     let words = wrote("Could not resolve host: example.org");
-    let outside = of(&Outcome { unsandboxed: true, inline: words, ..result() });
+    let outside = of(&Outcome { unsandboxed: true, inline: words, ..result() }, None);
     assert!(outside.is_empty(), "outside the sandbox there is a network: {outside:?}");
     let cancelled = Some(Cause { code: CauseCode::Cancelled.into(), ..Default::default() });
-    let ended = of(&Outcome { leftovers_killed: true, cause: cancelled, ..result() });
+    let ended = of(&Outcome { leftovers_killed: true, cause: cancelled, ..result() }, None);
     assert!(ended.is_empty(), "a cancellation ends all processes: {ended:?}");
     let refused = Outcome { started: Started::No.into(), leftovers_killed: true, ..result() };
-    assert!(of(&refused).is_empty(), "a command that did not run has no notes");
+    assert!(of(&refused, None).is_empty(), "a command that did not run has no notes");
+}
+
+#[test]
+fn a_failed_command_has_the_connections_that_its_decision_foresaw() {
+    let note = |code: &str, text: &str| Note { code: code.to_owned(), text: text.to_owned() };
+    let decision = Decision {
+        warning_notes: vec![note("force_push", "other"), note("no_network", "add \"pypi\" to the list")],
+        ..Default::default()
+    };
+    let inline = wrote("Could not resolve host: pypi.org\n");
+    let failed = |code| {
+        let detail = Some(Detail::Exited(airlock_proto::v1::cause::Exited { code }));
+        let cause = Some(Cause { code: CauseCode::Exited.into(), detail, ..Default::default() });
+        Outcome { cause, inline: inline.clone(), ..result() }
+    };
+    let texts = |result: &Outcome| -> Vec<(String, String)> {
+        of(result, Some(&decision)).into_iter().map(|note| (note.code, note.text)).collect()
+    };
+    let expected = ("no_network".to_owned(), "add \"pypi\" to the list".to_owned());
+    assert_eq!(texts(&failed(6)), [expected], "the decision's text replaces the general one");
+    let ended = texts(&failed(0));
+    assert!(ended[0].1.contains("`pypi.org` cannot be reached"), "{ended:?}");
+    let refusal = Violation { layer: NETWORK.to_owned(), detail: "refused".to_owned(), ..Default::default() };
+    let refused = Outcome { violations: vec![refusal], ..failed(6) };
+    assert_eq!(
+        texts(&refused),
+        [("network_refused".to_owned(), "refused".to_owned())],
+        "the proxy knows better"
+    );
 }

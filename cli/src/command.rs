@@ -24,6 +24,7 @@ mod output;
 mod pager;
 mod place;
 mod policy;
+mod port_forward;
 mod profile;
 mod quarantine;
 mod rules;
@@ -79,6 +80,7 @@ enum Command {
     Cp(cp::Cp),
     Ls(ls::Ls),
     Diff(diff::Diff),
+    PortForward(port_forward::PortForward),
     #[command(subcommand)]
     Quarantine(quarantine::Quarantine),
     Check(check::Check),
@@ -177,6 +179,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Ls(ls) => ls.run().await,
         Command::Quarantine(quarantine) => quarantine.run().await,
         Command::Diff(diff) => diff.run().await,
+        Command::PortForward(forward) => forward.run().await,
         Command::Check(check) => check.run(),
         Command::Policy(policy) => policy.run(),
         Command::Approve(approve) => approve.run().await,
@@ -242,6 +245,8 @@ mod tests {
             (&["approve", "x", "--reason", "r"], ErrorKind::MissingRequiredArgument, "--deny"),
             (&["session", "create", "--idle-timeout", "x"], ErrorKind::ValueValidation, "5m"),
             (&["session", "close"], ErrorKind::MissingRequiredArgument, "ID"),
+            (&["port-forward", "x"], ErrorKind::MissingRequiredArgument, "PORT"),
+            (&["port-forward", "x", "8000:http"], ErrorKind::ValueValidation, "not a port"),
             (&["quarantine"], ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, "restore"),
             (&["quarantine", "list"], ErrorKind::MissingRequiredArgument, "SESSION"),
             (&["quarantine", "list", "s", "--quiet", "--json"], ErrorKind::ArgumentConflict, "--json"),

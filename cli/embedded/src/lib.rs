@@ -17,7 +17,7 @@ use std::{
 };
 
 use airlock_config::OrNone;
-use airlock_domain::{Bind, NetworkRules};
+use airlock_domain::{Bind, NetworkRules, PortRange};
 use airlock_mounts::TemporaryDir;
 use airlock_runner::{Runner, RunnerConfig, RunningRunner};
 use airlock_server::{
@@ -281,6 +281,7 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
         rootfs: options.rootfs.as_ref().map(real).transpose()?,
         root_binds,
         network: NetworkRules { allow: options.network.clone(), ..NetworkRules::default() },
+        port_forward: vec![PortRange::ALL],
         timeout_max: options.max_timeout,
     })
 }
@@ -342,10 +343,11 @@ fn runner_config(
         config.uids.count = uids::COUNT;
     }
     config.drain.grace = options.drain;
-    let Ground { rootfs, root_binds, network, timeout_max } = ground;
+    let Ground { rootfs, root_binds, network, port_forward, timeout_max } = ground;
     config.floor.rootfs.extend(rootfs.map(PathBuf::from));
     config.floor.bind_sources.extend(root_binds.into_iter().map(|bind| PathBuf::from(bind.source)));
     config.floor.network = OrNone(Some(network.into()));
+    config.floor.port_forward = port_forward;
     config.floor.max_timeout = timeout_max.unwrap_or(config.floor.max_timeout);
     for (name, path) in &options.bases {
         let bad = |source| DevError::Base { name: name.clone(), path: path.clone(), source };

@@ -9,7 +9,7 @@ use std::{
 use airlock_client::v1;
 use airlock_embedded::state::{Connection, StateError};
 use airlock_policy::{
-    Profile, Request,
+    Layers, Profile, Request,
     check::{self, Style},
 };
 use clap::Args;
@@ -70,7 +70,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        let profile = self.decides()?;
+        let (profile, layers) = self.decides()?;
         if self.jsonl {
             return match answer_lines(&mut io::stdin().lock(), &mut io::stdout().lock(), &profile) {
                 Ok(()) => Ok(0),
@@ -83,6 +83,7 @@ impl Check {
             shell: self.shell.into(),
             cwd: self.cwd.as_deref(),
             mode: self.mode.map(Into::into),
+            network: layers.as_ref(),
             ..Request::bash(&command)
         };
         let decision = airlock_policy::decide(&request, &profile);
@@ -93,21 +94,27 @@ impl Check {
 }
 
 impl Check {
-    /// Returns the profile of --profile, or the default profile of the server that would run the command.
-    fn decides(&self) -> Result<Profile, Failure> {
+    /// Returns the profile of --profile, or the default profile of the server that would run the command. Also returns
+    /// its network rules, if they are known.
+    fn decides(&self) -> Result<(Profile, Option<Layers>), Failure> {
         match &self.profile {
-            Some(named) => policy::tested_profile(named),
-            None if self.jsonl => policy::tested_profile(PROFILE.as_ref()),
+            Some(named) => policy::tested_profile(named).map(with_network),
+            None if self.jsonl => policy::tested_profile(PROFILE.as_ref()).map(with_network),
             None => {
-                let DefaultProfile { profile, whose } = default_profile(&self.connect)?;
+                let DefaultProfile { profile, whose, has_own_network } = default_profile(&self.connect)?;
                 output::note(&format!(
                     "decided by the profile `{}`, the default of {whose}; use --profile to select another",
                     profile.name()
                 ));
-                Ok(profile)
+                Ok(if has_own_network { with_network(profile) } else { (profile, None) })
             }
         }
     }
+}
+
+fn with_network(profile: Profile) -> (Profile, Option<Layers>) {
+    let layers = profile.network_layers();
+    (profile, layers)
 }
 
 /// Returns the style of the output. Colours are used only on a terminal.
@@ -174,6 +181,8 @@ const OF_A_SERVER: &str = "strict";
 struct DefaultProfile {
     profile: Profile,
     whose: String,
+    /// Whether the server adds nothing to the network of the profile.
+    has_own_network: bool,
 }
 
 /// Returns the default profile of the named server, of the running `airlock dev`, or of any server.
@@ -193,7 +202,8 @@ fn default_profile(connect: &Connect) -> Result<DefaultProfile, Failure> {
 
 fn of_any_server() -> Result<DefaultProfile, Failure> {
     let profile = policy::tested_profile(OF_A_SERVER.as_ref())?;
-    Ok(DefaultProfile { profile, whose: "a server (no `airlock dev` is running)".to_owned() })
+    let whose = "a server (no `airlock dev` is running)".to_owned();
+    Ok(DefaultProfile { profile, whose, has_own_network: true })
 }
 
 /// Returns a built-in profile, or one from the profile directory of `airlock dev`.
@@ -201,10 +211,13 @@ fn of_dev(connection: &Connection) -> Result<DefaultProfile, Failure> {
     let Connection { profile: name, profiles, .. } = connection;
     let file = profiles.as_ref().map(|directory| directory.join(format!("{name}.toml")));
     let file = file.filter(|_| Profile::builtin(name).is_none());
+    // `airlock dev` adds hosts to the built-in profile `agent`.
+    let has_own_network = file.is_some();
     let named = file.map_or_else(|| name.into(), std::path::PathBuf::into_os_string);
     Ok(DefaultProfile {
         profile: policy::tested_profile(&named)?,
         whose: "the running `airlock dev`".to_owned(),
+        has_own_network,
     })
 }
 
@@ -226,7 +239,8 @@ fn of_server(connect: &Connect) -> Result<DefaultProfile, Failure> {
             found.name.escape_debug()
         ))
     })?;
-    Ok(DefaultProfile { profile, whose: "the server".to_owned() })
+    let has_own_network = found.network.is_none();
+    Ok(DefaultProfile { profile, whose: "the server".to_owned(), has_own_network })
 }
 
 #[cfg(test)]

@@ -20,7 +20,10 @@ use super::{
 use crate::render::{cause, escape, json, names};
 use airlock_client::{
     Client, ClientError, Events,
-    v1::{Event, ExecutionState, LinkState, Opened, OutputStream, StateChanged, event::Event as Kind},
+    v1::{
+        Event, Execution, ExecutionState, LinkState, Note, Opened, OutputStream, StateChanged,
+        event::Event as Kind,
+    },
 };
 use airlock_embedded::state::{StateDirectory, StateError};
 
@@ -225,6 +228,8 @@ struct View<'a> {
     marks: Marks,
     /// Whether the next byte can be in the middle of a line or of a terminal control sequence.
     in_line: bool,
+    /// The reported connections that cannot succeed.
+    foreseen: Vec<String>,
 }
 
 impl<'a> View<'a> {
@@ -236,7 +241,8 @@ impl<'a> View<'a> {
     ) -> Self {
         let in_line = options.terminal.as_ref().is_some_and(Terminal::is_joined);
         let marks = Marks::new(options.notes && !options.json && !options.log && options.terminal.is_none());
-        Self { options, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen, marks, in_line }
+        let (stdout, stderr, foreseen) = (io::stdout(), io::stderr(), Vec::new());
+        Self { options, known, runs, stdout, stderr, screen, marks, in_line, foreseen }
     }
 
     async fn show(mut self, mut events: Events) -> Result<End, Failure> {
@@ -258,11 +264,14 @@ impl<'a> View<'a> {
             });
             self.event(id, &event).await?;
             if let Some(Kind::Finished(finished)) = &event.event {
-                let execution = finished.execution.clone().unwrap_or_default();
+                let mut execution = finished.execution.clone().unwrap_or_default();
                 if self.options.log {
                     return Ok(End::Finished(0));
                 }
                 self.unhold().await?;
+                if let Some(result) = &mut execution.result {
+                    result.notes.retain(|note| !self.foreseen.contains(&note.text));
+                }
                 self.screen.end(&execution, self.options.notes && !self.options.json);
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
             }
@@ -286,6 +295,20 @@ impl<'a> View<'a> {
                 event = &mut next => return event,
                 () = self.screen.tick() => {}
             }
+        }
+    }
+
+    /// Reports once, before the command starts, which of its connections cannot succeed.
+    fn foresee(&mut self, execution: &Execution) {
+        if !self.options.notes || self.options.json || self.options.log || !self.foreseen.is_empty() {
+            return;
+        }
+        let about =
+            |note: &&Note| ["no_network", "network_refused", "no_proxy"].contains(&note.code.as_str());
+        let notes = execution.decision.iter().flat_map(|decision| &decision.warning_notes).filter(about);
+        self.foreseen = notes.map(|note| note.text.clone()).collect();
+        for text in &self.foreseen {
+            self.screen.note(&escape::line(text.as_bytes()));
         }
     }
 
@@ -317,6 +340,7 @@ impl<'a> View<'a> {
             Some(Kind::Opened(Opened { execution: Some(execution) })) => {
                 self.screen.state(execution.state(), execution.link());
                 self.runs.send_if_modified(|runs| start(runs, execution.state()));
+                self.foresee(execution);
             }
             _ => {}
         }

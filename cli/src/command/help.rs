@@ -11,7 +11,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["dev", "doctor", "completions"]),
     ("Run commands", &["run", "start", "attach", "wait", "detach", "signal", "kill"]),
     ("Inspect commands", &["ps", "show", "logs", "watch"]),
-    ("Sessions and files", &["session", "cp", "ls", "stat", "diff", "quarantine"]),
+    ("Sessions and files", &["session", "cp", "ls", "stat", "diff", "port-forward", "quarantine"]),
     ("Policy", &["check", "policy", "approve", "rules", "profile"]),
     ("Operate", &["runners", "keys"]),
 ];

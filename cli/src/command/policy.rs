@@ -31,7 +31,7 @@ pub(super) enum Policy {
         after_help = "Examples:\n  airlock policy test team.toml\n  printf '[[test]]\\ncommand = \"git push\"\\nexpect = \"deny\"\\n' > more.toml; airlock policy test --cases more.toml team.toml\n\nExit codes: 0 every case passed, 1 a case failed or a file is invalid, 2 wrong usage."
     )]
     Test(Test),
-    /// Create a profile from the settings.json of Claude Code.
+    /// Create a profile from the settings.json of Claude Code, or from the rules of Codex.
     ///
     /// Use this to keep existing rules. Settings that cannot be converted are listed line by line.
     #[command(

@@ -125,6 +125,7 @@ fn profile(one: &v1::Profile) -> Value {
         "env_names": one.env_names,
         "root_binds": one.root_binds,
         "network": network::json(one.network.as_ref()),
+        "port_forward": one.port_forward,
         "rules": rules.collect::<Vec<_>>(),
     })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use indicatif::HumanBytes;
 
-use super::{escape, names, time};
+use super::{escape, names, network, time};
 use airlock_client::v1::{
     CancelledBy, Cause, CauseCode, DeniedBy, InlineOutput, OutputImage, Result as Outcome, Started,
     TimeoutKind, Violation, ViolationAction, cause::Detail,
@@ -204,6 +204,10 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     }
     if !outcome.network_problem.is_empty() {
         rows.push(("no network", escape::line(outcome.network_problem.as_bytes())));
+    }
+    rows.extend(outcome.connections.iter().map(|one| ("connection", network::connection(one))));
+    if outcome.connections_left_out > 0 {
+        rows.push(("connections", format!("{} more", outcome.connections_left_out)));
     }
     rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
     for (name, list) in [("withheld", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]

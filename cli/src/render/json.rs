@@ -145,6 +145,8 @@ fn outcome(one: &Outcome) -> Value {
         "inline": one.inline.as_ref().map(parts::inline),
         "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
         "network_problem": known(!one.network_problem.is_empty(), || one.network_problem.clone()),
+        "connections": one.connections.iter().map(network::connection_json).collect::<Vec<_>>(),
+        "connections_left_out": one.connections_left_out,
         "notes": one.notes.iter().map(|note| json!({"code": note.code, "text": note.text})).collect::<Vec<_>>(),
     })
 }

@@ -1,9 +1,9 @@
 //! The names of wire enum values that people read and type.
 
 use airlock_client::v1::{
-    ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, DirectoryReport, ExecutionState,
-    FileType, LinkState, Mode, OutputState, OutputStream, RuleScope, RunnerState, SessionState, Shell,
-    Started, Verdict, ViolationAction, WatchKind,
+    ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, ConnectionProtocol,
+    ConnectionVerdict, DirectoryReport, ExecutionState, FileType, LinkState, Mode, OutputState, OutputStream,
+    RuleScope, RunnerState, SessionState, Shell, Started, Verdict, ViolationAction, WatchKind,
 };
 
 /// A wire enum with named values.
@@ -33,6 +33,8 @@ named! {
     BoundFileState "BOUND_FILE_STATE_",
     CauseCode "CAUSE_CODE_",
     ChangeKind "CHANGE_KIND_",
+    ConnectionProtocol "CONNECTION_PROTOCOL_",
+    ConnectionVerdict "CONNECTION_VERDICT_",
     DirectoryReport "DIRECTORY_REPORT_",
     ExecutionState "EXECUTION_STATE_",
     FileType "FILE_TYPE_",

@@ -1,9 +1,9 @@
 //! Network rules, as text and as JSON.
 
-use airlock_client::v1::NetworkRules;
+use airlock_client::v1::{Connection, ConnectionProtocol, ConnectionVerdict, NetworkRules};
 use serde_json::{Value, json};
 
-use super::escape;
+use super::{escape, names, time};
 
 /// Formats rules in one line, such as `pypi, github, except gist.github.com`. `None`: no network.
 #[must_use]
@@ -29,6 +29,44 @@ pub fn json(rules: Option<&NetworkRules>) -> Value {
         Value::Null,
         |NetworkRules { any, allow, deny }| json!({"any": any, "allow": allow, "deny": deny}),
     )
+}
+
+/// Formats a connection in one line, such as `pypi.org:443 (connect): allowed by pypi.org, 5 bytes up, 9 bytes
+/// down`.
+#[must_use]
+pub fn connection(one: &Connection) -> String {
+    let Connection { host, port, rule, layer, reason, bytes_up, bytes_down, .. } = one;
+    let (protocol, verdict) =
+        (names::lower::<ConnectionProtocol>(one.protocol), names::lower::<ConnectionVerdict>(one.verdict));
+    let by = match (rule.as_str(), layer.as_str()) {
+        ("", "") => String::new(),
+        (rule, "") => format!(" by {rule}"),
+        ("", layer) => format!(" by the {layer}"),
+        (rule, layer) => format!(" by {rule} of the {layer}"),
+    };
+    let reason = if reason.is_empty() { String::new() } else { format!("; {reason}") };
+    let line = format!(
+        "{host}:{port} ({protocol}): {verdict}{by}, {bytes_up} bytes up, {bytes_down} bytes down{reason}"
+    );
+    escape::line(line.as_bytes())
+}
+
+/// Formats a connection as JSON.
+#[must_use]
+pub fn connection_json(one: &Connection) -> Value {
+    json!({
+        "host": one.host,
+        "port": one.port,
+        "protocol": names::lower::<ConnectionProtocol>(one.protocol),
+        "verdict": names::lower::<ConnectionVerdict>(one.verdict),
+        "rule": one.rule,
+        "layer": one.layer,
+        "reason": one.reason,
+        "bytes_up": one.bytes_up,
+        "bytes_down": one.bytes_down,
+        "started_at": time::rfc3339(one.started_at.as_ref()),
+        "duration": time::duration(one.duration.as_ref()).map(|span| span.as_secs_f64()),
+    })
 }
 
 #[cfg(test)]

@@ -75,6 +75,7 @@ pub fn profile(one: &Profile) -> String {
         ("variables", join(&one.env_names)),
         ("binds", join(&one.root_binds)),
         ("network", network::text(one.network.as_ref())),
+        ("forwards", join(&one.port_forward)),
         ("version", hex::encode(&one.policy_version)),
     ]);
     let rows: Vec<_> =

@@ -80,14 +80,14 @@ fn a_broken_profile_is_told_with_file_line_and_remedy_and_the_others_go_on() {
 #[test]
 fn settings_become_a_profile_that_decides_and_what_was_left_out_is_said() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = r#"{"permissions": {"deny": ["Bash(git push:*)"], "allow": ["WebFetch(domain:x.org)"]}, "model": "m"}"#;
+    let settings = r#"{"permissions": {"deny": ["Bash(git push:*)"], "allow": ["WebSearch"]}, "model": "m"}"#;
     fs::write(directory.path().join("settings.json"), settings).unwrap();
     let output = in_directory(directory.path(), &["import", "settings.json", "-o", "agent.toml"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(output.stdout.is_empty() && said.lines().count() == 2, "{said}");
     assert!(said.contains(
-        "not converted: permissions.allow[0]: \"WebFetch(domain:x.org)\": the rule is about a tool of the agent"
+        "not converted: permissions.allow[0]: \"WebSearch\": the rule is about a tool of the agent"
     ));
     let made = fs::read_to_string(directory.path().join("agent.toml")).unwrap();
     assert!(made.contains("name = \"agent\"") && made.contains("# permissions.deny[0]"), "{made}");

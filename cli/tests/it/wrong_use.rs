@@ -76,6 +76,7 @@ const ANY: &[&str] = &[
     "SESSION[:PATH]",
     "SETTINGS",
     "SRC",
+    "[LOCAL:]PORT",
 ];
 
 /// Terms of Rust that a message must not contain.
@@ -160,6 +161,18 @@ fn good(arg: &Arg, long: &str) -> String {
 
 fn with<'a>(path: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     path.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn a_wrong_port_is_told_with_a_remedy() {
+    for (ports, what) in [
+        ("a:8000", "`a` is not a port"),
+        ("65536", "`65536` is not a port"),
+        ("0", "the port of the session is 0"),
+    ] {
+        let said = refused(&["port-forward", "session", ports]);
+        assert!(said.contains(what) && said.contains("; use "), "{ports}: {said}");
+    }
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub struct Extras {
     pub pass_env: Vec<String>,
     /// Whether the runner permits commands outside the sandbox.
     pub unsandboxed: bool,
+    /// The ports that the runner lets clients forward.
+    pub port_forward: Vec<String>,
     /// Additional profiles for the agent: name and file.
     pub profiles: Vec<(String, String)>,
 }
@@ -192,12 +194,14 @@ count = {UIDS}
 servers = ["localhost"]
 bind_sources = {binds:?}
 pass_env = {pass:?}
+port_forward = {ports:?}
 unsandboxed = {unsandboxed}
 [bases]
 base = "{path}/base"
 {tables}"#,
                 binds = self.extras.bind_sources,
                 pass = self.extras.pass_env,
+                ports = self.extras.port_forward,
                 unsandboxed = self.extras.unsandboxed,
                 tables = self.extras.runner_tables,
                 port = through.port(),

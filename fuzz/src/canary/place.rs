@@ -97,6 +97,7 @@ impl CanarySandbox {
         // The settings for a read-only command's git are also passed as variables, which take
         // precedence.
         write("etc/gitconfig-read-only", "")?;
+        write("etc/ssh_config", "")?;
         Ok(place)
     }
 

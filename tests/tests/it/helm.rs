@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod dashboards;
+mod network;
 mod operation;
 mod secrets;
 mod values;

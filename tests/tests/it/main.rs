@@ -35,6 +35,7 @@ mod output;
 mod output_files;
 mod outside;
 mod pods;
+mod port_forward;
 mod reflection;
 mod renewal;
 mod restore;

@@ -111,6 +111,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "common/archive",
         "common/backoff",
         "common/faults",
+        "common/redact",
         "common/telemetry",
         "server/lifecycle",
         "server/limits",

@@ -69,14 +69,14 @@ fn spans(log: &str) -> BTreeMap<String, Span> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_collector_receives_every_metric_of_the_tables_and_one_trace_of_a_run() {
-    receives_everything(String::new(), &[]).await;
+    Box::pin(receives_everything(String::new(), &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_postgresql_and_s3_a_collector_receives_the_same_metrics_and_the_same_trace() {
     let (database, bucket) = (Database::new(), Bucket::new());
     let state = database.table(database.address().port(), true) + &bucket.table(bucket.address().port());
-    receives_everything(state, &Bucket::KEYS).await;
+    Box::pin(receives_everything(state, &Bucket::KEYS)).await;
 }
 
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]

@@ -53,10 +53,12 @@ pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<
 /// Returns the positions of words that are written exactly as the program gets them, in order.
 fn plain_words(text: &[u8], before: &Decision) -> Vec<Span> {
     // An alias with a quoted part of its name is not expanded. Inside backquotes, escapes have another
-    // meaning.
+    // meaning. A line continuation after a `case` inside parentheses is not understood.
+    let has = |part: &str| text.windows(part.len()).any(|here| here == part.as_bytes());
     let strange = !before.parse_complete
         || text.contains(&b'`')
-        || ["alias", "<<"].iter().any(|part| text.windows(part.len()).any(|here| here == part.as_bytes()));
+        || ["alias", "<<"].into_iter().any(has)
+        || (has("case") && has("("));
     if strange {
         return Vec::new();
     }

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits,
-    SandboxProfile, SessionId, Sockets, StartJob,
+    CommandSpec, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules, Protect,
+    SandboxLimits, SandboxProfile, SessionId, Sockets, StartJob,
 };
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -309,6 +309,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
             secrets: Vec::new(),
             shell_init: String::new(),
             shell_prefix: Vec::new(),
+            inspection: Inspection::default(),
             name: "sandboxed".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,

@@ -19,7 +19,7 @@ use tonic::Code;
 use crate::hostile::fixture::{Fixture, call};
 
 /// Methods and fields for which every value is valid, and the reason.
-const ANY_VALUE: [(&str, &str, &str); 13] = [
+const ANY_VALUE: [(&str, &str, &str); 15] = [
     ("Attach", "offsets.stdout", "what is past the end is OUT_OF_RANGE; see below"),
     ("Attach", "offsets.stderr", "what is past the end is OUT_OF_RANGE; see below"),
     ("ReadOutput", "range.offset", "what is past the end is OUT_OF_RANGE; see the tests of output"),
@@ -32,6 +32,8 @@ const ANY_VALUE: [(&str, &str, &str); 13] = [
     ("Upload", "header.size", "what does not come is OUT_OF_RANGE; see the tests of files"),
     ("Upload", "chunk.offset", "follows the header; see the tests of files"),
     ("Upload", "chunk.data", "follows the header; see the tests of files"),
+    ("Forward", "end", "it has no fields"),
+    ("Forward", "data", "follows `open`; see the tests of forwarded connections"),
     ("Decide", "allow_once", "it has no fields"),
 ];
 

@@ -47,6 +47,7 @@ fn expected(path: &str, field: &str) -> Expected {
         | ("ExecutionService/Attach" | "ExecutionService/ReadOutput", "execution_id") => Expected::Told,
         ("SessionService/Update" | "PolicyService/Check", "session_id")
         | ("ExecutionService/Run" | "ExecutionService/Start", "spec.session_id")
+        | ("SessionService/Forward", "open.session_id")
         | ("FileService/Upload", "header.session_id") => Expected::Refused,
         (file, "session_id" | "quarantine_id") if file.starts_with("FileService/") => Expected::Refused,
         ("ExecutionService/Signal" | "ExecutionService/Detach", "execution_id")

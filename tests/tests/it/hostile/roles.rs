@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::hostile::fixture::{Fixture, ROLES, call, token};
 
 /// Each method, and whether executor, approver, auditor, admin, runner and server may call it.
-const MAY: [(&str, [bool; 6]); 42] = [
+const MAY: [(&str, [bool; 6]); 43] = [
     ("/airlock.v1.SessionService/Create", [true, false, false, false, false, false]),
     ("/airlock.v1.SessionService/Get", [true, true, true, true, false, false]),
     ("/airlock.v1.SessionService/List", [true, true, true, true, false, false]),
@@ -31,6 +31,7 @@ const MAY: [(&str, [bool; 6]); 42] = [
     ("/airlock.v1.ApprovalService/RemoveRule", [false, true, false, true, false, false]),
     ("/airlock.v1.AdminService/ListRunners", [false, false, false, true, false, false]),
     ("/airlock.v1.SessionService/Update", [true, false, false, false, false, false]),
+    ("/airlock.v1.SessionService/Forward", [true, false, false, false, false, false]),
     ("/airlock.v1.ExecutionService/Signal", [true, false, false, true, false, false]),
     ("/airlock.v1.ExecutionService/Resize", [true, false, false, false, false, false]),
     ("/airlock.v1.ExecutionService/Detach", [true, false, false, false, false, false]),

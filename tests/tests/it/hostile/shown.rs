@@ -21,6 +21,7 @@ const ID: &str = "01234567-89ab-7def-8123-456789abcdef";
 /// The arguments for each subcommand; empty if it neither talks to a server nor reads foreign data.
 const CALLS: &[(&str, &[&[&str]])] = &[
     ("dev", &[]),
+    ("port-forward", &[]),
     ("run", &[&["--", "ls"], &["--json", "--", "ls"], &["--on-ask", "wait", "--", "ls"]]),
     ("start", &[&["--", "ls"], &["--json", "--", "ls"]]),
     ("logs", &[&[ID], &["--json", ID], &["--grep", "x", ID], &["--tail", "3", ID]]),

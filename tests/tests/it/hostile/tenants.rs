@@ -32,6 +32,7 @@ pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
         ("SessionService/Get" | "SessionService/Close" | "SessionService/Update", "session_id") => {
             alone(&ids.session)
         }
+        ("SessionService/Forward", "open.session_id") => forward(ids),
         ("FileService/Stat" | "FileService/List" | "FileService/Diff", "session_id") => alone(&ids.session),
         ("FileService/Download" | "FileService/ListQuarantine", "session_id") => alone(&ids.session),
         ("FileService/RestoreQuarantine", "session_id" | "quarantine_id") => {
@@ -95,6 +96,12 @@ pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
         }
         _ => panic!("{path} takes an id in `{field}`, and there is no case for it"),
     }
+}
+
+fn forward(ids: &Ids) -> Vec<u8> {
+    let open = v1::ForwardOpen { session_id: ids.session.clone(), port: 8000 };
+    let message = Some(v1::session_service_forward_request::Message::Open(open));
+    v1::SessionServiceForwardRequest { message }.encode_to_vec()
 }
 
 /// Returns everything in a response, with the requested ID replaced.

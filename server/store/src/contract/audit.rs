@@ -160,11 +160,13 @@ pub(crate) async fn forwarded_connections_have_entries_in_order(store: &dyn Stor
         at: Micros(0),
     };
     let mut written = Vec::new();
-    for (sent, step) in (0..).zip(ForwardStep::ALL) {
+    for (sent, step) in
+        (0..).zip([ForwardStep::Begun, ForwardStep::Ended, ForwardStep::Failed, ForwardStep::Refused])
+    {
         let (received, duration_micros) = (sent << 40, 9);
         let entry = ForwardRecord {
             step,
-            reason: step.name().to_owned(),
+            reason: format!("{step:?}"),
             sent,
             received,
             duration_micros,

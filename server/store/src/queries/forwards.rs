@@ -1,7 +1,11 @@
 //! The queries of the audit of forwarded connections. Rows are added and never changed; triggers refuse changes.
 
 use super::engine::{self, Pool, Tx, clock};
-use crate::{StoreError, record::ForwardRecord, sql::forwards::ForwardRow};
+use crate::{
+    StoreError,
+    record::ForwardRecord,
+    sql::{forwards::ForwardRow, names::Named as _},
+};
 
 pub(crate) async fn note(mut tx: Tx, entry: &ForwardRecord) -> Result<(), StoreError> {
     let at = clock(&mut tx).await?;

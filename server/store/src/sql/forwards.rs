@@ -1,9 +1,13 @@
 //! The audit rows of forwarded connections.
 
-use super::row::row;
+use super::{
+    names,
+    row::row,
+    rows::{count, id},
+};
 use crate::{
     StoreError,
-    record::{ForwardRecord, ForwardStep, Micros},
+    record::{ForwardRecord, Micros},
 };
 
 row! {
@@ -28,19 +32,17 @@ impl TryFrom<ForwardRow> for ForwardRecord {
     type Error = StoreError;
 
     fn try_from(row: ForwardRow) -> Result<Self, StoreError> {
-        let damaged = |what: &str| StoreError::Corrupt(format!("audit_forwards: `{what}` cannot be read"));
-        let step = ForwardStep::ALL.into_iter().find(|step| step.name() == row.step);
         Ok(Self {
-            id: row.forward_id.parse().map_err(|_| damaged("forward_id"))?,
-            session_id: row.session_id.parse().map_err(|_| damaged("session_id"))?,
+            id: id("forward_id", &row.forward_id)?,
+            session_id: id("session_id", &row.session_id)?,
             tenant: row.tenant,
             principal: row.principal,
             peer: row.peer,
-            port: row.port.try_into().map_err(|_| damaged("port"))?,
-            step: step.ok_or_else(|| damaged("step"))?,
+            port: count("port", row.port)?,
+            step: names::value("step", &row.step)?,
             reason: row.reason,
-            sent: row.sent.try_into().map_err(|_| damaged("sent"))?,
-            received: row.received.try_into().map_err(|_| damaged("received"))?,
+            sent: count("sent", row.sent)?,
+            received: count("received", row.received)?,
             duration_micros: row.duration_micros,
             at: Micros(row.at),
         })

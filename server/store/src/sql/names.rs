@@ -5,7 +5,7 @@ use airlock_domain::{BackgroundedBy, ExecutionState, LinkState, Mode, Shell, Sta
 use super::errors::unreadable;
 use crate::{
     StoreError,
-    record::{ApprovalState, Milestone, SessionState, Verdict},
+    record::{ApprovalState, ForwardStep, Milestone, RestoreStep, SessionState, Verdict},
 };
 
 /// An enum that is stored by name.
@@ -64,6 +64,8 @@ named!(ApprovalState {
 });
 named!(BackgroundedBy { Client = "CLIENT", Request = "REQUEST", Budget = "BUDGET" });
 named!(Milestone { Started = "STARTED", Backgrounded = "BACKGROUNDED", Finished = "FINISHED" });
+named!(RestoreStep { Begun = "BEGUN", Restored = "RESTORED", Failed = "FAILED" });
+named!(ForwardStep { Begun = "BEGUN", Ended = "ENDED", Failed = "FAILED", Refused = "REFUSED" });
 named!(Verdict { Allow = "ALLOW", Ask = "ASK", Deny = "DENY" });
 named!(Started { No = "NO", Yes = "YES", Unknown = "UNKNOWN" });
 named!(Shell { Bash = "bash", Zsh = "zsh", Pwsh = "pwsh" });

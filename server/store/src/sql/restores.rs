@@ -1,9 +1,13 @@
 //! The audit rows of files that were restored from quarantine.
 
-use super::row::row;
+use super::{
+    names,
+    row::row,
+    rows::{id, optional_id},
+};
 use crate::{
     StoreError,
-    record::{Micros, RestoreRecord, RestoreStep},
+    record::{Micros, RestoreRecord},
 };
 
 row! {
@@ -25,18 +29,16 @@ impl TryFrom<RestoreRow> for RestoreRecord {
     type Error = StoreError;
 
     fn try_from(row: RestoreRow) -> Result<Self, StoreError> {
-        let damaged = |what: &str| StoreError::Corrupt(format!("audit_restores: `{what}` cannot be read"));
-        let by = (!row.execution_id.is_empty()).then(|| row.execution_id.parse()).transpose();
-        let step = RestoreStep::ALL.into_iter().find(|step| step.name() == row.step);
+        let execution_id = Some(row.execution_id.as_str()).filter(|text| !text.is_empty());
         Ok(Self {
-            session_id: row.session_id.parse().map_err(|_| damaged("session_id"))?,
+            session_id: id("session_id", &row.session_id)?,
             tenant: row.tenant,
             principal: row.principal,
             peer: row.peer,
             quarantine_id: row.quarantine_id,
-            execution_id: by.map_err(|_| damaged("execution_id"))?,
+            execution_id: optional_id("execution_id", execution_id)?,
             path: row.path,
-            step: step.ok_or_else(|| damaged("step"))?,
+            step: names::value("step", &row.step)?,
             at: Micros(row.at),
         })
     }

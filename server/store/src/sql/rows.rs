@@ -464,7 +464,7 @@ pub(crate) fn id<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> 
     text.parse().map_err(|_| unreadable(column))
 }
 
-fn optional_id<T: FromStr>(column: &str, text: Option<&str>) -> Result<Option<T>, StoreError> {
+pub(crate) fn optional_id<T: FromStr>(column: &str, text: Option<&str>) -> Result<Option<T>, StoreError> {
     text.map(|text| id(column, text)).transpose()
 }
 

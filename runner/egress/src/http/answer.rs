@@ -2,6 +2,7 @@
 
 use airlock_network::{Refusal, Target};
 use bytes::Bytes;
+use http_body_util::Full;
 use hyper::{
     Response, StatusCode,
     ext::ReasonPhrase,
@@ -21,7 +22,7 @@ const MAX_TEXT: usize = 200;
 
 /// The answer that opens a tunnel.
 pub(crate) fn tunnel() -> Answer {
-    Response::new(Body::Text(None))
+    Response::new(Body::Left(Full::default()))
 }
 
 /// Answers a head that the gate refused.
@@ -124,7 +125,7 @@ fn printable(text: &str) -> String {
 }
 
 fn text(status: StatusCode, text: &str) -> Answer {
-    let mut answer = Response::new(Body::Text(Some(Bytes::copy_from_slice(text.as_bytes()))));
+    let mut answer = Response::new(Body::Left(Full::new(Bytes::copy_from_slice(text.as_bytes()))));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer

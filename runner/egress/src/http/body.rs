@@ -1,7 +1,6 @@
 //! The body of an answer.
 
 use std::{
-    future::poll_fn,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -10,113 +9,28 @@ use std::{
 use airlock_redact::Redactor;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::{Either, Full};
 use hyper::{Response, body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio_rustls::client::TlsStream;
-use tokio_util::either::Either;
 
 use super::metered::Metered;
 use crate::{client::Client, report::SharedReport};
 
 /// The body of an answer: a text of the proxy, or the body of the target's answer.
-pub(crate) enum Body {
-    Text(Option<Bytes>),
-    Forwarded(Box<Forwarded>),
-}
+pub(crate) type Body = Either<Full<Bytes>, Box<Forwarded>>;
 
 /// An answer of the proxy or of a target.
 pub(crate) type Answer = Response<Body>;
 
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut *self {
-            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Self::Forwarded(forwarded) => forwarded.poll_frame(context),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Text(text) => text.is_none(),
-            Self::Forwarded(forwarded) => forwarded.is_end(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Text(text) => {
-                let length = text.as_ref().map_or(0, Bytes::len);
-                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
-            }
-            Self::Forwarded(forwarded) => forwarded.size_hint(),
-        }
-    }
-}
-
 /// The stream to a target: plain, or TLS.
-pub(crate) type Stream = Either<Metered, TlsStream<Metered>>;
+pub(crate) type Stream = tokio_util::either::Either<Metered, TlsStream<Metered>>;
 
 /// The connection to a target.
 pub(crate) type Connection = http1::Connection<TokioIo<Stream>, Upload>;
 
 /// The body of a request: as the client sends it, or as a whole.
-pub(crate) enum Upload {
-    Stream(Incoming),
-    /// `None`: it is empty, or was sent.
-    Whole(Option<Bytes>),
-}
-
-impl http_body::Body for Upload {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut *self {
-            Self::Stream(body) => Pin::new(body).poll_frame(context),
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Stream(body) => body.is_end_stream(),
-            Self::Whole(bytes) => bytes.is_none(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Stream(body) => body.size_hint(),
-            Self::Whole(bytes) => {
-                let length = bytes.as_ref().map_or(0, Bytes::len);
-                SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
-            }
-        }
-    }
-}
-
-/// Reads a whole body of at most `most` bytes. `None`: it is longer, or the client breaks the connection.
-pub(crate) async fn whole(mut body: Incoming, most: usize) -> Option<Bytes> {
-    let mut bytes = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        if let Ok(data) = frame.ok()?.into_data() {
-            bytes.extend_from_slice(&data);
-        }
-        if bytes.len() > most {
-            return None;
-        }
-    }
-    Some(bytes.into())
-}
+pub(crate) type Upload = Either<Incoming, Full<Bytes>>;
 
 /// The answer's body. It drives the connection to the target, and closes it when it is dropped.
 pub(crate) struct Forwarded {
@@ -141,17 +55,6 @@ impl Forwarded {
     ) -> Self {
         let is_searched = redactor.is_some();
         Self { body, connection, client, redactor, is_searched, _report: report }
-    }
-
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        if self.connection.as_mut().is_some_and(|connection| connection.as_mut().poll(context).is_ready()) {
-            self.connection = None;
-        }
-        if self.is_searched {
-            self.poll_searched(context)
-        } else {
-            Pin::new(&mut self.body).poll_frame(context)
-        }
     }
 
     /// Returns the next bytes in which no secret can begin any more.
@@ -179,8 +82,27 @@ impl Forwarded {
         }
         Poll::Ready(None)
     }
+}
 
-    fn is_end(&self) -> bool {
+impl http_body::Body for Forwarded {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.connection.as_mut().is_some_and(|connection| connection.as_mut().poll(context).is_ready()) {
+            self.connection = None;
+        }
+        if self.is_searched {
+            self.poll_searched(context)
+        } else {
+            Pin::new(&mut self.body).poll_frame(context)
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
         if self.is_searched { self.redactor.is_none() } else { self.body.is_end_stream() }
     }
 

@@ -8,6 +8,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use airlock_network::{Host, Target};
 use futures::future::{Either as Selected, select};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::Incoming,
@@ -22,7 +23,7 @@ use tokio_util::either::Either;
 
 use super::{
     answer,
-    body::{Answer, Body, Connection, Forwarded, Stream, Upload, whole},
+    body::{Answer, Body, Connection, Forwarded, Stream, Upload},
     head,
     metered::Metered,
 };
@@ -76,7 +77,7 @@ pub(crate) async fn forward(client: &Arc<Client>, way: Way, request: Request<Inc
     };
     let request = match inspection {
         Some(inspection) => inserted(inspection, &target, is_tls, request).await,
-        None => Ok(request.map(Upload::Stream)),
+        None => Ok(request.map(Upload::Left)),
     };
     let request = match request {
         Ok(request) => request,
@@ -117,16 +118,15 @@ async fn inserted(
 ) -> Result<Request<Upload>, BodyTooLong> {
     inspection.prepare(request.headers_mut());
     if !is_tls {
-        return Ok(request.map(Upload::Stream));
+        return Ok(request.map(Upload::Left));
     }
     if !inspection.needs_body(target, &request) {
         inspection.insert(target, &mut request, None);
-        return Ok(request.map(Upload::Stream));
+        return Ok(request.map(Upload::Left));
     }
     let (parts, body) = request.into_parts();
-    let body = whole(body, MAX_SIGNED_BODY).await.ok_or(BodyTooLong)?;
-    let mut request =
-        Request::from_parts(parts, Upload::Whole(Some(body.clone()).filter(|body| !body.is_empty())));
+    let body = Limited::new(body, MAX_SIGNED_BODY).collect().await.map_err(|_| BodyTooLong)?.to_bytes();
+    let mut request = Request::from_parts(parts, Upload::Right(Full::new(body.clone())));
     inspection.insert(target, &mut request, Some(&body));
     Ok(request)
 }
@@ -171,7 +171,7 @@ async fn answered(
         answer.headers_mut().remove(header::CONTENT_LENGTH);
     }
     Ok(answer.map(|body| {
-        Body::Forwarded(Box::new(Forwarded::new(body, connection, Arc::clone(client), report, redactor)))
+        Body::Right(Box::new(Forwarded::new(body, connection, Arc::clone(client), report, redactor)))
     }))
 }
 

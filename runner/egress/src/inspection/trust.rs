@@ -2,13 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
+use pem::{EncodeConfig, LineEnding, Pem};
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 
 /// The protocol of inspected connections, for ALPN. It excludes HTTP/2, whose connections serve several hosts.
 pub(super) const HTTP_11: &[u8] = b"http/1.1";
-/// The characters of a line of PEM.
-const LINE: usize = 64;
 
 /// The reason why no target can be verified.
 #[derive(Debug, thiserror::Error)]
@@ -73,14 +71,6 @@ impl Trust {
 }
 
 fn pem(certificate: &CertificateDer<'_>) -> String {
-    let text = BASE64_STANDARD.encode(certificate);
-    let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    for (index, character) in text.chars().enumerate() {
-        if index > 0 && index % LINE == 0 {
-            pem.push('\n');
-        }
-        pem.push(character);
-    }
-    pem.push_str("\n-----END CERTIFICATE-----\n");
-    pem
+    let form = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    pem::encode_config(&Pem::new("CERTIFICATE", certificate.to_vec()), form)
 }

@@ -32,15 +32,18 @@ const RESERVED: &[&[u8]] = &[
 /// Returns the text with some words and blanks spelled differently, or `None` if there is no other spelling.
 pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<u8>> {
     let words = plain_words(text, before);
+    // The policy does not understand a line continuation after a `case` inside parentheses.
+    let continues = !(has(text, "case") && has(text, "("));
+    let gaps: &[&str] = if continues { &["  ", "\t", " \\\n", "\\\n "] } else { &["  ", "\t"] };
     let mut edits: Vec<(Span, Vec<u8>)> = Vec::new();
     for (at, span) in words.iter().enumerate() {
         if rng.u8(..3) == 0 {
-            edits.push((*span, word(text.get(span.start..span.end)?, rng)));
+            edits.push((*span, word(text.get(span.start..span.end)?, continues, rng)));
         }
         let gap = words.get(at + 1).map(|next| Span::new(span.end, next.start));
         let gap = gap.filter(|gap| text.get(gap.start..gap.end) == Some(b" "));
         if let Some(gap) = gap.filter(|_| rng.u8(..3) == 0) {
-            edits.push((gap, rng.choice(&["  ", "\t", " \\\n", "\\\n "])?.as_bytes().to_vec()));
+            edits.push((gap, rng.choice(gaps)?.as_bytes().to_vec()));
         }
     }
     let mut out = text.to_vec();
@@ -50,15 +53,16 @@ pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<
     (!edits.is_empty()).then_some(out)
 }
 
+fn has(text: &[u8], part: &str) -> bool {
+    text.windows(part.len()).any(|here| here == part.as_bytes())
+}
+
 /// Returns the positions of words that are written exactly as the program gets them, in order.
 fn plain_words(text: &[u8], before: &Decision) -> Vec<Span> {
     // An alias with a quoted part of its name is not expanded. Inside backquotes, escapes have another
-    // meaning. A line continuation after a `case` inside parentheses is not understood.
-    let has = |part: &str| text.windows(part.len()).any(|here| here == part.as_bytes());
-    let strange = !before.parse_complete
-        || text.contains(&b'`')
-        || ["alias", "<<"].into_iter().any(has)
-        || (has("case") && has("("));
+    // meaning.
+    let strange =
+        !before.parse_complete || text.contains(&b'`') || ["alias", "<<"].iter().any(|part| has(text, part));
     if strange {
         return Vec::new();
     }
@@ -87,15 +91,16 @@ fn is_plain(word: &[u8]) -> bool {
     !word.is_empty() && word.iter().all(known) && !word.starts_with(b"-") && !RESERVED.contains(&word)
 }
 
-fn word(word: &[u8], rng: &mut Rng) -> Vec<u8> {
+fn word(word: &[u8], continues: bool, rng: &mut Rng) -> Vec<u8> {
     let (head, tail) = word.split_at(rng.usize(..=word.len()));
     let parts: [&[&[u8]]; 6] = [
         &[b"'", word, b"'"],
         &[b"\"", word, b"\""],
         &[head, b"'", tail, b"'"],
         &[b"\"", head, b"\"", tail],
-        &[head, b"\\\n", tail],
         &[head, b"''", tail],
+        &[head, b"\\\n", tail],
     ];
-    rng.choice(&parts).copied().unwrap_or_default().concat()
+    let parts = if continues { &parts[..] } else { parts.split_last().map_or(&[][..], |(_, rest)| rest) };
+    rng.choice(parts).copied().unwrap_or_default().concat()
 }

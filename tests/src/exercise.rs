@@ -37,6 +37,9 @@ const SMALL: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput
 /// A profile that needs a secret that the runner does not have.
 const WANTS: &str = "name = \"wants\"\nextends = \"sandboxed\"\nsecrets = [\"NOT_HERE\"]\n";
 
+/// A profile with a network. No command reaches its host.
+const NET: &str = "name = \"net\"\nextends = \"sandboxed\"\nnetwork = { allow = [\"allowed.example\"] }\n";
+
 /// A running site.
 #[derive(Debug)]
 pub struct Exercise {
@@ -71,11 +74,11 @@ impl Exercise {
             sha256(BOB.as_bytes())
         );
         let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 131072\n");
-        let profiles = [("asks", ASKS), ("small", SMALL), ("wants", WANTS)];
+        let profiles = [("asks", ASKS), ("net", NET), ("small", SMALL), ("wants", WANTS)];
         let site = Site::with(Extras {
             state,
             server_tables: server,
-            runner_tables: telemetry,
+            runner_tables: telemetry + "[floor.network]\nany = true\n",
             profiles: profiles.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec(),
             ..Extras::default()
         });
@@ -107,6 +110,7 @@ impl Exercise {
         let session = self.session("asks").await;
         self.commands(&session).await;
         self.refusals(&session).await;
+        self.connections().await;
         self.approval(&session).await;
         self.files(&session).await;
         self.outputs().await;
@@ -212,6 +216,16 @@ impl Exercise {
         let mut typed = Cursor::new(CANARY.as_bytes().to_vec());
         self.agent.write_stdin(&reads, 0, &mut typed).await.unwrap();
         assert_eq!(read(self.agent.attach(&reads, From::Beginning)).await.unwrap().stdout, CANARY.as_bytes());
+    }
+
+    /// Asks the proxy for a host that the rules refuse. The canary is in everything that the proxy sees except the host.
+    async fn connections(&self) {
+        let ask = format!("curl -sS -H 'X-Told: {CANARY}' 'http://refused.example/{CANARY}?told={CANARY}'");
+        let net = v1::ExecutionSpec { profile: "net".to_owned(), ..Self::told("", &ask) };
+        let result = run(&self.agent, net).await.unwrap().end.unwrap().result.unwrap();
+        let hosts: Vec<&str> = result.connections.iter().map(|one| one.host.as_str()).collect();
+        assert_eq!(hosts, ["refused.example"], "{result:?}");
+        assert!(!format!("{:?} {:?}", result.connections, result.violations).contains(CANARY), "{result:?}");
     }
 
     /// Starts commands that do not run, because of the policy or the runner, or because they are empty.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_domain::{Connection, ConnectionProtocol, ConnectionVerdict, ExecutionResult};
+use airlock_domain::{Connection, ExecutionResult};
 use airlock_telemetry::metrics;
 use opentelemetry::{
     KeyValue, global,
@@ -153,14 +153,7 @@ impl ConnectionMetrics {
     /// Creates the instruments with the process's current meter provider.
     pub(crate) fn new() -> Self {
         let meter = global::meter(SCOPE);
-        let (connections, bytes) = (CONNECTIONS.counter(&meter), CONNECTION_BYTES.counter(&meter));
-        // The series exist from the start, so that the first connection is an increase.
-        let protocol = KeyValue::new("protocol", ConnectionProtocol::Connect.name());
-        connections.add(0, &[KeyValue::new("verdict", ConnectionVerdict::Allowed.name()), protocol]);
-        for direction in ["up", "down"] {
-            bytes.add(0, &[KeyValue::new("direction", direction)]);
-        }
-        Self { connections, bytes }
+        Self { connections: CONNECTIONS.counter(&meter), bytes: CONNECTION_BYTES.counter(&meter) }
     }
 
     /// Records a connection that ended or was refused.

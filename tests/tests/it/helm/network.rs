@@ -11,17 +11,26 @@ use serde_json::{Value, json};
 
 /// Renders a pool `web` with these rules, and returns all documents.
 fn with(network: &Value) -> Rendered {
+    with_pools([("web".to_owned(), network.clone())])
+}
+
+/// Renders pools with these rules.
+fn with_pools(networks: impl IntoIterator<Item = (String, Value)>) -> Rendered {
     let set = chart::directory().join("ci/default-values.yaml");
-    let pools = json!({ "default": {}, "web": { "config": { "floor": { "network": network } } } });
+    let mut pools = json!({ "default": {} });
+    for (name, network) in networks {
+        pools[name] = json!({ "config": { "floor": { "network": network } } });
+    }
     let rendered =
         render(&["--values", set.to_str().unwrap(), "--set-json", &format!("pools={pools}")]).unwrap();
     assert_eq!(rendered.problems, Vec::<String>::new());
     rendered
 }
 
-/// Returns the ports that the pool's network policy opens for public addresses.
-fn public_ports(rendered: &Rendered) -> BTreeSet<u64> {
-    let rules = &rendered.document("NetworkPolicy", "r-airlock-web-network")["spec"]["egress"];
+/// Returns the ports that a pool's network policy opens for public addresses.
+fn public_ports(rendered: &Rendered, pool: &str) -> BTreeSet<u64> {
+    let name = format!("r-airlock-{pool}-network");
+    let rules = &rendered.document("NetworkPolicy", &name)["spec"]["egress"];
     let public =
         rules.as_array().unwrap().iter().filter(|rule| rule["to"][0]["ipBlock"]["cidr"] == "0.0.0.0/0");
     public
@@ -50,7 +59,7 @@ fn a_pool_opens_the_ports_of_its_hosts_for_its_own_pods() {
         "2001:db8:1::/48:22/tcp",
     ];
     let rendered = with(&json!({ "allow": allow }));
-    assert_eq!(public_ports(&rendered), BTreeSet::from([80, 443, 5432, 8080]));
+    assert_eq!(public_ports(&rendered, "web"), BTreeSet::from([80, 443, 5432, 8080]));
     let spec = &rendered.document("NetworkPolicy", "r-airlock-web-network")["spec"];
     assert_eq!(spec["podSelector"]["matchLabels"]["airlock/pool"], "web");
     assert_eq!(spec["policyTypes"], json!(["Egress"]));
@@ -85,9 +94,12 @@ fn the_ports_of_each_preset_are_opened() {
     let presets: toml::Table = text.parse().unwrap();
     let presets = presets["preset"].as_array().unwrap();
     assert!(presets.len() > 5);
+    let name = |preset: &toml::Value| preset["name"].as_str().unwrap().to_owned();
+    let rendered =
+        with_pools(presets.iter().map(|preset| (name(preset), json!({ "allow": [name(preset)] }))));
     for preset in presets {
-        let name = preset["name"].as_str().unwrap();
-        let opened = public_ports(&with(&json!({ "allow": [name] })));
+        let name = name(preset);
+        let opened = public_ports(&rendered, &name);
         for entry in preset["allow"].as_array().unwrap() {
             let entry = entry.as_str().unwrap();
             let port = entry.trim_end_matches("/tcp").rsplit_once(':').map(|(_, port)| port.parse().unwrap());

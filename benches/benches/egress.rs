@@ -2,7 +2,7 @@
 //! of 1 Gbit/s, the time of a round trip and of a new connection, the time of a refusal, and the memory of connections.
 //!
 //! Client, proxy and server are threads of this process. For the link of 1 Gbit/s, the server is in another network
-//! namespace, and `tc` shapes what it sends; this takes root.
+//! namespace, and `tc` limits the rate at which it sends. This part needs root.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a benchmark")]
 
@@ -21,7 +21,7 @@ use std::{
 use airlock_benches::{Alternative, print_quantiles};
 use airlock_tests::fleet::network::{Host, Network};
 
-use self::client::{Entry, ping, read_all};
+use self::client::{TestProxy, ping, read_all};
 
 const ROUNDS: usize = 7;
 const PINGS: usize = 2_000;
@@ -41,21 +41,21 @@ fn main() {
         return server::run(address.parse().unwrap());
     }
     let target = server::start(Ipv4Addr::LOCALHOST);
-    let entry = Entry::open(target);
-    transfers("transfer on loopback, 1 GiB", target, &entry, ON_LOOPBACK);
-    round_trips(target, &entry);
-    openings(target, &entry);
-    refusals(&entry);
-    memory(target, &entry);
+    let proxy = TestProxy::open(target);
+    transfers("transfer on loopback, 1 GiB", target, &proxy, ON_LOOPBACK);
+    round_trips(target, &proxy);
+    openings(target, &proxy);
+    refusals(&proxy);
+    memory(target, &proxy);
     over_a_link();
 }
 
 /// Compares the time of transfers from the server, and prints the throughput.
-fn transfers(title: &str, target: SocketAddr, entry: &Entry, bytes: u64) {
+fn transfers(title: &str, target: SocketAddr, proxy: &TestProxy, bytes: u64) {
     let mut both = [Alternative::new("direct"), Alternative::new("through the proxy")];
     for _ in 0..ROUNDS {
         both[0].measure(|| read_all(TcpStream::connect(target).unwrap(), bytes));
-        both[1].measure(|| read_all(entry.connect(target).unwrap(), bytes));
+        both[1].measure(|| read_all(proxy.connect(target).unwrap(), bytes));
     }
     print_quantiles(title, &both);
     let rate = |one: &Alternative| bytes as f64 / one.median().as_secs_f64() / 1e9 * 8.0;
@@ -66,10 +66,10 @@ fn transfers(title: &str, target: SocketAddr, entry: &Entry, bytes: u64) {
     );
 }
 
-fn round_trips(target: SocketAddr, entry: &Entry) {
+fn round_trips(target: SocketAddr, proxy: &TestProxy) {
     let mut both = [Alternative::new("direct"), Alternative::new("through the proxy")];
     let mut direct = TcpStream::connect(target).unwrap();
-    let mut proxied = entry.connect(target).unwrap();
+    let mut proxied = proxy.connect(target).unwrap();
     for stream in [&mut direct, &mut proxied] {
         stream.set_nodelay(true).unwrap();
     }
@@ -80,26 +80,26 @@ fn round_trips(target: SocketAddr, entry: &Entry) {
     print_quantiles("round trip of one byte on an open connection", &both);
 }
 
-fn openings(target: SocketAddr, entry: &Entry) {
+fn openings(target: SocketAddr, proxy: &TestProxy) {
     let mut both = [Alternative::new("direct"), Alternative::new("through the proxy")];
     for _ in 0..OPENINGS {
         both[0].measure(|| ping(&mut TcpStream::connect(target).unwrap()));
-        both[1].measure(|| ping(&mut entry.connect(target).unwrap()));
+        both[1].measure(|| ping(&mut proxy.connect(target).unwrap()));
     }
     print_quantiles("new connection and a round trip of one byte", &both);
 }
 
-fn refusals(entry: &Entry) {
+fn refusals(proxy: &TestProxy) {
     let mut one = [Alternative::new("refused by the rules")];
     for _ in 0..OPENINGS {
-        let refused = one[0].measure(|| entry.connect((Ipv4Addr::new(192, 0, 2, 200), 443).into()));
+        let refused = one[0].measure(|| proxy.connect((Ipv4Addr::new(192, 0, 2, 200), 443).into()));
         assert!(refused.is_err(), "the rules do not allow it");
     }
     print_quantiles("refusal, from the connection to the answer", &one);
 }
 
 /// Compares the memory of this process with that of the same connections without a proxy.
-fn memory(target: SocketAddr, entry: &Entry) {
+fn memory(target: SocketAddr, proxy: &TestProxy) {
     let used = |open: &dyn Fn() -> TcpStream| {
         let before = resident();
         let streams: Vec<_> = (0..CONNECTIONS)
@@ -116,7 +116,7 @@ fn memory(target: SocketAddr, entry: &Entry) {
     // The first turn fills the caches of the allocator.
     for turn in ["first turn", "second turn"] {
         let direct = used(&|| TcpStream::connect(target).unwrap());
-        let proxied = used(&|| entry.connect(target).unwrap());
+        let proxied = used(&|| proxy.connect(target).unwrap());
         println!(
             "memory of {CONNECTIONS} connections, {turn}: direct {} KiB, through the proxy {} KiB",
             direct >> 10,
@@ -144,8 +144,8 @@ fn over_a_link() {
     shaped.args("qdisc add dev eth0 root tbf rate 1gbit burst 256kb latency 20ms".split(' '));
     assert!(shaped.status().unwrap().success());
     let server = Served::start(&host);
-    let entry = Entry::open(server.address);
-    transfers("transfer over a link of 1 Gbit/s, 128 MiB", server.address, &entry, OVER_LINK);
+    let proxy = TestProxy::open(server.address);
+    transfers("transfer over a link of 1 Gbit/s, 128 MiB", server.address, &proxy, OVER_LINK);
 }
 
 /// A server on another host. It ends when it is dropped.

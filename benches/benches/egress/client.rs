@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::server::{ECHO, SEND};
 
 /// A proxy with the access of one execution.
-pub(crate) struct Entry {
+pub(crate) struct TestProxy {
     address: SocketAddr,
     token: Token,
     /// Keeps the rules and the proxy.
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     _runtime: Runtime,
 }
 
-impl Entry {
+impl TestProxy {
     /// Starts a proxy that allows this target.
     pub(crate) fn open(target: SocketAddr) -> Self {
         let runtime = Runtime::new().unwrap();

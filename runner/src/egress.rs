@@ -186,7 +186,7 @@ impl Egress {
 }
 
 impl Serving {
-    /// Closes the listener and all connections, and returns what they were.
+    /// Closes the listener and all connections. Returns the connections of the execution.
     pub(crate) async fn end(mut self) -> Connections {
         drop(self.stop);
         match self.task.join_next().await {

@@ -183,7 +183,7 @@ async fn transfer(
             received?;
             sending.await
         }
-        // What the program sent before it reset the connection still reaches the client.
+        // The client still gets the data that the program sent before the reset.
         sent = &mut sending => receiving.await.and(sent),
     }
 }

@@ -43,7 +43,7 @@ impl Collector {
         self.refused.add(reported);
     }
 
-    /// Returns what was collected. `dropped` reports never arrived.
+    /// Returns the collected connections. `dropped` is the number of reports that were lost because the queue was full.
     pub(super) fn finish(self, dropped: u64) -> Connections {
         let left_out = self.left_out.saturating_add(dropped);
         Connections { kept: self.kept, left_out, violations: self.refused.violations() }

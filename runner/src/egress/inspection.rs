@@ -98,7 +98,7 @@ impl Inspector {
     }
 }
 
-/// Checks that this runner can provide what a profile asks for. Reads no file.
+/// Checks the rules of a profile's inspection, and that the runner's configuration contains its secrets. Reads no file.
 ///
 /// # Errors
 /// If a rule is not valid, or a secret is unknown.

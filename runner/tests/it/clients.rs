@@ -19,10 +19,10 @@ use crate::{
     fixture::{Fixture, grant},
 };
 
-/// The time of one client. Only a failing test reaches it, and shows what the client printed.
+/// The time limit of one client. If it is reached, the test fails and prints the output of the client.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the clients see of the host, beside the system: the paths, and their names inside.
+/// The paths of the host that the sandbox shows in addition to the system's directories, and their paths inside.
 fn binds(world: &World<'_>) -> Vec<(PathBuf, &'static str)> {
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
     let sysroot = PathBuf::from(String::from_utf8(sysroot).unwrap().trim());

@@ -287,7 +287,7 @@ async fn other_forms_of_the_secret_are_replaced_too() {
         let text =
             format!("HTTP/1.1 200 OK\r\nX-Form: {form}\r\nContent-Length: {}\r\n\r\n{form}", form.len());
         let (it, answer) = around(&text).await;
-        // The first and the last characters of Base64 also depend on what is around the secret.
+        // The bytes before and after the secret change the first and the last characters of its Base64 form.
         let middle = &form[4..form.len() - 4];
         assert!(!answer.contains(middle), "{form}: {answer}");
         assert_eq!(answer.matches(&it.placeholder).count(), 2, "{form}: {answer}");

@@ -1,4 +1,4 @@
-//! The upstream proxy: what it is asked for, and what it is never asked for.
+//! Tests of the upstream proxy: the targets that the proxy requests from it, and the targets that it must not request.
 
 use std::sync::{Arc, Mutex};
 

@@ -27,6 +27,8 @@ advisories() {
 
 check "cargo fmt" cargo fmt --all --check
 check "cargo clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+# `make run` builds only this package, without the features that other packages of the workspace add to its dependencies.
+check "the program of make run" cargo check --locked --quiet --package airlock-cli --bin airlock
 check "rustdoc" env RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --quiet --workspace --no-deps --document-private-items
 check "buf lint" sh -c 'cd proto && buf lint'
 check "buf breaking" sh -c 'cd proto && buf breaking --against released.binpb'

@@ -67,7 +67,7 @@ start() { # IMAGE
     TMPDIR=$work nice -n -5 qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \
         -machine q35 -accel tcg,thread=single -cpu Nehalem,+aes,+pclmulqdq,+rdrand -smp 1 -m 3072 \
         -kernel "$1/vmlinuz" -initrd "$1/initrd.img" \
-        -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off" \
+        -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off norandmaps" \
         -drive "file=$1/root.img,format=raw,if=virtio,snapshot=on" \
         -drive "file=$work/payload.img,format=raw,if=virtio,readonly=on" \
         -device virtio-rng-pci -device virtio-serial-pci \

@@ -13,11 +13,12 @@ mod remove;
 #[cfg(feature = "tests")]
 mod scratch;
 mod table;
+mod temporary;
 
 #[cfg(feature = "tests")]
 pub use private::{Mounted, PRIVATE, PrivateMounts, inside_command, is_private, private_command};
 pub use remove::{RemoveError, remove_tree};
 #[cfg(feature = "tests")]
 pub use scratch::ScratchDir;
-pub use scratch::TemporaryDir;
 pub use table::mounts_below;
+pub use temporary::TemporaryDir;

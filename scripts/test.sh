@@ -2,9 +2,9 @@
 # Runs every test of `make test`. At the end it prints how many tests passed, failed and were not run, and the duration
 # of each step.
 #
-# The release programs are built in parallel with the tests. The virtual machine follows, in parallel with most tests.
-# The tests that need the host exclusively run after the machine has ended. A test that cannot run fails; a test that
-# nextest excludes counts as not run. scripts/host-state.sh compares the host before and after.
+# In parallel with most tests, another job builds the release programs and then runs what uses them: the virtual machine
+# and the escape suites. The tests that need the host exclusively run after that job. A test that cannot run fails; a
+# test that nextest excludes counts as not run. scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -12,10 +12,10 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 steps=()
 failed=()
-machine=
+release=
 end() {
     # The process group of the job: vm.sh ends its machine.
-    [ -n "$machine" ] && kill -TERM -- "-$machine" 2>/dev/null && wait "$machine" 2>/dev/null
+    [ -n "$release" ] && kill -TERM -- "-$release" 2>/dev/null && wait "$release" 2>/dev/null
     remove_tree "$work"
 }
 trap end EXIT
@@ -32,55 +32,64 @@ step() { # NAME COMMAND...
 }
 
 # Most tests wait for other processes, so more tests run at once than there are processors.
-nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads $(($(nproc) + 1)) "$@"; }
+nextest() { # THREADS ARGUMENT...
+    cargo nextest run --locked --workspace --no-fail-fast --test-threads "$@"
+}
 
 # Lists every test that nextest has to run, one on each line.
 listed() { cargo nextest list --locked --workspace -E "not ($ESCAPE)" --message-format oneline 2>/dev/null; }
 
-# Builds the release programs, and then runs the virtual machine with them. Its disk is created during the build.
-run_machine() {
-    local begun=$SECONDS code
+# Builds the release programs, and then runs what uses them. The machine's disk is created during the build. The output
+# of each part is in a file of its own.
+run_release() {
+    local code=0
     tests/vm/image.sh >/dev/null 2>"$work/image" &
-    release_programs
+    timed "release build" release_programs
     code=$?
     wait "$!" || cat "$work/image"
-    printf '%5d s  release build\n' "$((SECONDS - begun))" >"$work/machine-time"
     [ "$code" -eq 0 ] || return
-    begun=$SECONDS
-    scripts/vm.sh
+    timed "virtual machine" scripts/vm.sh >"$work/machine" 2>&1 || code=1
+    timed "escape suites" nextest 2 --release --test escape >"$work/escape suites" 2>&1 || code=1
+    return "$code"
+}
+
+# Appends the duration of a command to the steps of the release job.
+timed() { # NAME COMMAND...
+    local name=$1 begun=$SECONDS code
+    shift
+    "$@"
     code=$?
-    printf '%5d s  virtual machine\n' "$((SECONDS - begun))" >>"$work/machine-time"
+    printf '%5d s  %s\n' "$((SECONDS - begun))" "$name" >>"$work/release-times"
     return "$code"
 }
 
 # In a process group of its own, which ends with this script.
-begin_machine() {
+begin_release() {
     set -m
-    run_machine >"$work/machine" 2>&1 &
-    machine=$!
+    run_release >"$work/release" 2>&1 &
+    release=$!
     set +m
 }
 
-await_machine() {
-    wait "$machine" || failed+=("release build and virtual machine")
-    machine=
-    cat "$work/machine"
-    steps+=("$(cat "$work/machine-time")")
+await_release() {
+    wait "$release" || failed+=("release build, virtual machine or escape suites")
+    release=
+    cat "$work"/{release,machine,"escape suites"} 2>/dev/null
+    steps+=("$(cat "$work/release-times")")
 }
 
 # Samples are drawn with this seed. The same seed gives the same samples.
 export AIRLOCK_TEST_SEED=${AIRLOCK_TEST_SEED:-$(od -An -N8 -tu8 /dev/urandom | tr -d ' ')}
 say "the seed of the samples: AIRLOCK_TEST_SEED=$AIRLOCK_TEST_SEED"
 scripts/host-state.sh take --quick "$work/before" || exit 1
-begin_machine
+begin_release
 step "build" build_tests
 [ "${#failed[@]}" -eq 0 ] || exit 1
 
-step "tests" nextest -E "not ($ALONE) and not ($ESCAPE)"
+step "tests" nextest $(($(nproc) + 1)) -E "not ($ALONE) and not ($ESCAPE)"
 step "documentation" cargo test --quiet --locked --workspace --doc
-step "escape suites" nextest --release --test escape
-await_machine
-step "tests that run alone" nextest -E "$ALONE"
+await_release
+step "tests that run alone" nextest $(($(nproc) + 1)) -E "$ALONE"
 step "host" scripts/host-state.sh compare --quick "$work/before"
 
 left=$(($(listed | wc -l) - $(tests_run "$work/tests" "$work/tests that run alone")))

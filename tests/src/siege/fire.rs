@@ -228,7 +228,7 @@ impl Fire {
             }
             Fault::Drained => {
                 let from = Instant::now();
-                drain(field, number, long).await;
+                self.drain(field, number, long).await;
                 self.trouble(number, from, true);
             }
         }
@@ -283,6 +283,21 @@ impl Fire {
         self.trouble(number, from, false);
     }
 
+    /// Drains a runner for a while. A runner with an armed fault point can die meanwhile; it is restarted, because only
+    /// a running one confirms.
+    async fn drain(&mut self, field: &Field, number: usize, pause: Duration) {
+        let (client, name) = (field.client(number), runner_name(number));
+        for (undo, pause) in [(false, pause), (true, Duration::ZERO)] {
+            let fire = RefCell::new(&mut *self);
+            insist("a runner drains or resumes", async || {
+                fire.borrow_mut().mend(field, number);
+                client.admin().drain_runner(&name, undo).await
+            })
+            .await;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
     fn trouble(&mut self, number: usize, from: Instant, told: bool) {
         if self.side == Side::Runners {
             let span = (from, Instant::now());
@@ -311,11 +326,4 @@ impl Slot {
     fn since_armed(&self) -> Instant {
         if self.armed.is_some() { self.since } else { Instant::now() }
     }
-}
-
-async fn drain(field: &Field, number: usize, pause: Duration) {
-    let (client, name) = (field.client(number), runner_name(number));
-    insist("a runner is drained", || client.admin().drain_runner(&name, false)).await;
-    tokio::time::sleep(pause).await;
-    insist("that is undone", || client.admin().drain_runner(&name, true)).await;
 }

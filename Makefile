@@ -60,7 +60,7 @@ panels: ## draw the dashboards' panels under a real load, into docs/panels; SECO
 	@scripts/setup.sh panels
 	@SECONDS_OF_WORK=$(or $(SECONDS),240) scripts/panels.sh
 
-fuzz: ## fuzz the parser and decisions, with the grammar's C code under AddressSanitizer; SECONDS=600
+fuzz: ## fuzz the parser, decisions and the runner's proxy, with C code under AddressSanitizer; SECONDS=600
 	@scripts/setup.sh fuzz
 	@scripts/fuzz.sh $(or $(SECONDS),600)
 

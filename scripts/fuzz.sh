@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs coverage-guided fuzzing of the policy for SECONDS on every core, with the grammar's C code under
-# AddressSanitizer. The corpus is kept in the user's cache; findings are minimised there and their names
+# Runs coverage-guided fuzzing of the policy and of the runner's proxy for SECONDS on every core, with C code
+# under AddressSanitizer. The targets of the network share a quarter of the time equally. The corpus is kept in the user's cache; findings are minimised there and their names
 # printed. Usage: scripts/fuzz.sh SECONDS
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,7 +66,7 @@ write_dictionary() {
 # Writes the seeds: the test data and configurations of the project.
 write_seeds() {
     local file
-    mkdir -p "$work/seeds/"{decide,rules,profile,import,network}
+    mkdir -p "$work/seeds/"{decide,rules,profile,import,network,names,http,socks}
     python3 - "$work/seeds/decide" <<'PYTHON'
 import pathlib, sys, tomllib
 
@@ -89,6 +89,55 @@ PYTHON
     printf 'github-ssh\n*.example.com:22/tcp\nssh.github.com:443' >"$work/seeds/network/names"
     printf '[2001:db8::/32]:8080\n10.1.0.0/16:5432/tcp\n[64:ff9b::0177.0x1]:8080' >"$work/seeds/network/addresses"
     printf 'bücher.example\nxn--bcher-kva.example:80\nBÜCHER。example:80' >"$work/seeds/network/international"
+    write_network_seeds
+}
+
+# Writes the attempts of the tests of the proxy as seeds: hosts, and messages of HTTP and SOCKS. The target
+# replaces AUTH, TOKEN and PORT.
+write_network_seeds() {
+    python3 - "$work/seeds" <<'PYTHON'
+import pathlib, re, sys
+
+seeds = pathlib.Path(sys.argv[1])
+
+def write(target, texts):
+    for number, text in enumerate(sorted(set(texts))):
+        seeds.joinpath(target, f"test_{number}").write_bytes(text)
+
+def literals(path):
+    """Returns the string literals of a Rust file."""
+    escapes = {"r": "\r", "n": "\n", "t": "\t", "0": "\0", '"': '"', "\\": "\\"}
+    for raw in re.findall(r'"((?:[^"\\]|\\.)*)"', pathlib.Path(path).read_text(), re.S):
+        text = re.sub(r"\\\n\s*", "", raw)
+        text = re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), text)
+        yield re.sub(r'\\([rnt0"\\])', lambda match: escapes[match[1]], text)
+
+tests = pathlib.Path("runner/tests/network")
+credential = "Proxy-Authorization: Basic AUTH\r\n"
+hosts = [*literals(tests / "addresses.rs"), *literals(tests / "names.rs"), *literals("policy/network/src/host/tests.rs")]
+write("names", [host.encode() for host in hosts if 0 < len(host) < 100 and " " not in host.strip()])
+http = []
+for name in ["requests.rs", "smuggling.rs", "addresses.rs"]:
+    for text in literals(tests / name):
+        whole = text if re.match(r"[A-Z]+ .* HTTP/", text) else f"POST http://web.test/ HTTP/1.1\r\n{text}"
+        if "\r\n" in text:
+            whole = whole.replace("{auth}", "").replace("web.test:80 ", "web.test ").replace("web.test", "web.test:PORT")
+            head, line_end, rest = whole.partition("\r\n")
+            http.append(f"{head}{line_end}{credential}{rest}\r\n0\r\n\r\nGET http://web.test:PORT/ HTTP/1.1\r\n{credential}\r\n".encode("latin-1", "replace"))
+for target in ["web.test:PORT", "evil.test:PORT", "127.0.0.9:PORT", "[::ffff:127.0.0.9]:PORT", "2130706441:PORT"]:
+    http.append(f"CONNECT {target} HTTP/1.1\r\n{credential}\r\nhello".encode())
+    http.append(f"GET http://{target}/ HTTP/1.1\r\n{credential}Connection: close\r\n\r\n".encode())
+write("http", http)
+name = lambda text: bytes([5, 1, 0, 3, len(text)]) + text + b"\xfe\xfe"
+write("socks", [
+    name(b"web.test") + b"hello", name(b"evil.test"), name(b"web.test\0"), name(b"127.0.0.9"), name(b"0x7f000009"),
+    b"\x05\x01\x00\x01\x7f\x00\x00\x01\xfe\xfeping", b"\x05\x01\x00\x01\x7f\x00\x00\x09\xfe\xfe",
+    b"\x05\x01\x00\x04" + b"\0" * 10 + b"\xff\xff\x7f\x00\x00\x09\xfe\xfe",
+    b"\x05\x02" + name(b"web.test")[2:], b"\x05\x03" + name(b"web.test")[2:],
+    b"\x00\x01\x00" + name(b"web.test"), b"\x00\x01\x02" + name(b"web.test"),
+    b"\x00\x01\x02\x01\x07airlock\x05TOKEN" + name(b"web.test"),
+])
+PYTHON
 }
 
 # Fuzzes one target on every core. Records its figures and prints the findings.
@@ -144,10 +193,12 @@ say "the controls were caught: overflow in C, panic, caught panic, slow answer, 
 write_dictionary
 write_seeds
 began=$(date +%s)
-fuzz decide $((seconds * 13 / 20 + 1))
+fuzz decide $((seconds * 9 / 20 + 1))
 fuzz rules $((seconds * 3 / 20 + 1))
 fuzz profile $((seconds / 10 + 1))
 fuzz import $((seconds / 20 + 1))
-fuzz network $((seconds / 20 + 1))
+for target in network names http socks; do
+    fuzz "$target" $((seconds / 16 + 1))
+done
 say "fuzz: $total executions in $(($(date +%s) - began)) s$line; findings: $findings"
 [ "$findings" -eq 0 ]

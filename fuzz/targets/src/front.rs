@@ -1,0 +1,204 @@
+//! A real proxy on loopback for the targets of its front ends. An input is what a command sends on one connection.
+//!
+//! The rules allow `web.test` on the port of one server. Every other name and address is forbidden; all names have an
+//! address at which a second server listens on the same port.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use airlock_egress::{Access, Events, Limits, Outcome, Proxy, Resolver, Token};
+use airlock_network::{AddressGuard, Layer, LayerName, Layers, Rules};
+use async_trait::async_trait;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    runtime::{Builder, Runtime},
+    sync::{mpsc, watch},
+    time,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The only allowed name.
+const ALLOWED: &str = "web.test";
+/// Its address, which the rules list.
+const LISTED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+/// The address of all other names.
+const FORBIDDEN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
+/// The real time of one connection. Its limits are shorter.
+const MOST_TIME: Duration = Duration::from_secs(10);
+/// The most bytes that the proxy answers to an input of 12 KB: less than this for each byte, and a constant.
+const MOST_ANSWER: usize = 1 << 20;
+
+/// A proxy, its execution, and the servers.
+#[derive(Debug)]
+pub struct Front {
+    runtime: Runtime,
+    proxy: std::net::SocketAddr,
+    port: u16,
+    credential: String,
+    token: String,
+    reports: Mutex<mpsc::Receiver<airlock_egress::Connection>>,
+    /// Connections to the forbidden address.
+    forbidden: Arc<AtomicUsize>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Debug)]
+struct Names(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl Resolver for Names {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_owned());
+        Ok(vec![if name == ALLOWED { LISTED.into() } else { FORBIDDEN.into() }])
+    }
+}
+
+impl Front {
+    /// Starts the proxy and the servers.
+    ///
+    /// # Panics
+    ///
+    /// If loopback does not work.
+    #[must_use]
+    pub fn start() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let forbidden = Arc::new(AtomicUsize::new(0));
+        let (proxy, port, token, reports) = runtime.block_on(async {
+            let server = TcpListener::bind((LISTED, 0)).await.expect("a server");
+            let port = server.local_addr().expect("its address").port();
+            let other = TcpListener::bind((FORBIDDEN, port)).await.expect("a second server");
+            tokio::spawn(serve(server, Arc::default()));
+            tokio::spawn(serve(other, Arc::clone(&forbidden)));
+            let listener = TcpListener::bind((LISTED, 0)).await.expect("a listener");
+            let address = listener.local_addr().expect("its address");
+            let (token, reports) = execution(listener, port, Arc::clone(&asked));
+            (address, port, token, reports)
+        });
+        let credential = BASE64_STANDARD.encode(format!("airlock:{}", token.expose()));
+        let (token, reports) = (token.expose().to_owned(), Mutex::new(reports));
+        Self { runtime, proxy, port, credential, token, reports, forbidden, asked }
+    }
+
+    /// Sends an input on one connection until its end, and checks what the proxy did.
+    ///
+    /// `AUTH` in the input becomes the credential of HTTP, `\x05TOKEN` the password of SOCKS, `PORT` and `\xfe\xfe` the
+    /// port of the server as text and as a number.
+    ///
+    /// # Panics
+    ///
+    /// If a check fails.
+    pub fn send(&self, input: &[u8]) {
+        let text = replaced(input, b"AUTH", self.credential.as_bytes());
+        let password = [&[u8::try_from(self.token.len()).expect("a short token")], self.token.as_bytes()].concat();
+        let text = replaced(&text, b"\x05TOKEN", &password);
+        let text = replaced(&text, b"PORT", self.port.to_string().as_bytes());
+        let bytes = replaced(&text, b"\xfe\xfe", &self.port.to_be_bytes());
+        let answer = self.runtime.block_on(async {
+            time::timeout(MOST_TIME, exchange(self.proxy, &bytes)).await.expect("the connection ends in time")
+        });
+        assert!(answer.len() <= MOST_ANSWER, "{} bytes of answers", answer.len());
+        self.check(&answer, &bytes);
+    }
+
+    fn check(&self, answer: &[u8], sent: &[u8]) {
+        assert_eq!(self.forbidden.load(Ordering::SeqCst), 0, "a forbidden address was connected");
+        let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        assert!(asked.iter().all(|name| name == ALLOWED), "a name without a rule was resolved: {asked:?}");
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Ok(report) = reports.try_recv() {
+            let reached = matches!(report.outcome, Outcome::Allowed | Outcome::Failed);
+            let is_allowed = report.port == self.port && [ALLOWED.to_owned(), LISTED.to_string()].contains(&report.host);
+            assert!(!reached || is_allowed, "it reached another target: {report:?}");
+            assert!(!format!("{report:?}").contains(&self.token), "a report contains the credential");
+        }
+        let token = self.token.as_bytes();
+        let echoes = answer.windows(token.len()).any(|window| window == token);
+        // A raw tunnel to the server returns what the client sent.
+        assert!(!echoes || sent.windows(token.len()).any(|window| window == token), "an answer contains the token");
+    }
+}
+
+fn execution(
+    listener: TcpListener,
+    port: u16,
+    asked: Arc<Mutex<Vec<String>>>,
+) -> (Token, mpsc::Receiver<airlock_egress::Connection>) {
+    let allow = [format!("{ALLOWED}:{port}/tcp"), format!("{LISTED}:{port}/tcp")];
+    let rules = Rules::parse(false, &allow, &[]).expect("these rules are valid");
+    let layers = Layers::new(vec![Layer { name: LayerName::Profile, rules }]);
+    let (sender, receiver) = watch::channel(Arc::new(layers));
+    let (queue, reports) = mpsc::channel(1 << 12);
+    let token = Token::random().expect("random bytes");
+    let access = Access {
+        token: token.clone(),
+        processes: None,
+        layers: receiver,
+        warn: false,
+        inspection: None,
+        events: Events::new(queue),
+        cancel: CancellationToken::new(),
+    };
+    let limits = Limits { head: Duration::from_millis(500), connect: Duration::from_secs(1), ..Limits::default() };
+    let proxy = Proxy::new(None, limits, Arc::new(Names(asked)), AddressGuard::default());
+    tokio::spawn(async move {
+        let _rules = sender;
+        proxy.serve(listener, access).await;
+    });
+    (token, reports)
+}
+
+/// Answers each head, and counts the connections.
+async fn serve(listener: TcpListener, count: Arc<AtomicUsize>) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        count.fetch_add(1, Ordering::SeqCst);
+        tokio::spawn(async move {
+            let mut buffer = vec![0; 16 * 1024];
+            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                let is_head = buffer.windows(4).take(count).any(|end| end == b"\r\n\r\n");
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                if is_head && stream.write_all(answer).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// Sends everything, ends the direction, and reads until the end.
+async fn exchange(proxy: std::net::SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(proxy).await.expect("the proxy listens");
+    let (mut read, mut write) = stream.split();
+    let mut answer = Vec::new();
+    let sent = async {
+        // The proxy may close before it has read everything.
+        let _ = write.write_all(bytes).await;
+        let _ = write.shutdown().await;
+    };
+    let mut limited = (&mut read).take(2 * MOST_ANSWER as u64);
+    let received = limited.read_to_end(&mut answer);
+    let _ = tokio::join!(sent, received);
+    answer
+}
+
+/// Replaces every occurrence of `from`.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}

@@ -59,6 +59,9 @@ CONTROLS
 write_dictionary() {
     find policy/src/parse policy/tables -name '*.rs' -o -name '*.toml' | sort | xargs grep -hoE '"[][A-Za-z0-9<>&|;(){}$`*?!:=,./@~^%+#_ -]{1,14}"' |
         grep -vE '"[a-z]+_[a-z_]+"|[a-z] [a-z]' | sort -u >"$work/dictionary"
+    printf '%s\n' '"CONNECT "' '" HTTP/1.1\x0d\x0a"' '"\x0d\x0a\x0d\x0a"' '"Proxy-Authorization: Basic AUTH\x0d\x0a"' \
+        '"Transfer-Encoding: chunked\x0d\x0a"' '"Content-Length: "' '"Host: "' '"web.test:PORT"' '"Connection: "' \
+        '"\x05TOKEN"' '"\xfe\xfe"' '"0x7f"' '"::ffff:"' '"64:ff9b::"' '"xn--"' >>"$work/dictionary"
     printf '%s\n' '"\x0a"' '"\x0d"' '"\x5c\x0a"' '"\x22"' '"'"'"'"' '"\xc2\xa0"' '"<<E\x0a"' '"\x0aE\x0a"' \
         >>"$work/dictionary"
 }

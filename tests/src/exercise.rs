@@ -253,7 +253,8 @@ impl Exercise {
         );
         let net = v1::ExecutionSpec { profile: "net".to_owned(), ..Self::told("", &ask) };
         let story = run(&self.agent, net).await.unwrap();
-        let (said, result) = (format!("{:?} {:?}", story.stdout, story.end), story.end.unwrap().result.unwrap());
+        let (said, result) =
+            (format!("{:?} {:?}", story.stdout, story.end), story.end.unwrap().result.unwrap());
         let mut hosts: Vec<&str> = result.connections.iter().map(|one| one.host.as_str()).collect();
         hosts.sort_unstable();
         assert_eq!(hosts, ["127.0.0.1", "refused.example"], "{result:?}");
@@ -411,7 +412,8 @@ impl Target {
                     text += &String::from_utf8_lossy(buffer.get(..count).unwrap_or_default());
                 }
                 record.lock().unwrap().push_str(&text);
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+                let _ =
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
             }
         });
         Self { address, seen }

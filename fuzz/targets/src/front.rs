@@ -46,7 +46,8 @@ pub struct Front {
     credential: String,
     token: String,
     reports: Mutex<mpsc::Receiver<airlock_egress::Connection>>,
-    /// Connections to the forbidden address.
+    /// Connections to the allowed server, and to the forbidden address.
+    allowed: Arc<AtomicUsize>,
     forbidden: Arc<AtomicUsize>,
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -72,12 +73,12 @@ impl Front {
     pub fn start() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let forbidden = Arc::new(AtomicUsize::new(0));
+        let (allowed, forbidden) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (proxy, port, token, reports) = runtime.block_on(async {
             let server = TcpListener::bind((LISTED, 0)).await.expect("a server");
             let port = server.local_addr().expect("its address").port();
             let other = TcpListener::bind((FORBIDDEN, port)).await.expect("a second server");
-            tokio::spawn(serve(server, Arc::default()));
+            tokio::spawn(serve(server, Arc::clone(&allowed)));
             tokio::spawn(serve(other, Arc::clone(&forbidden)));
             let listener = TcpListener::bind((LISTED, 0)).await.expect("a listener");
             let address = listener.local_addr().expect("its address");
@@ -86,7 +87,19 @@ impl Front {
         });
         let credential = BASE64_STANDARD.encode(format!("airlock:{}", token.expose()));
         let (token, reports) = (token.expose().to_owned(), Mutex::new(reports));
-        Self { runtime, proxy, port, credential, token, reports, forbidden, asked }
+        let front = Self { runtime, proxy, port, credential, token, reports, allowed, forbidden, asked };
+        front.try_controls();
+        front
+    }
+
+    /// Checks the checks: a permitted request arrives, and a connection to the forbidden address is counted.
+    fn try_controls(&self) {
+        self.send(b"GET http://web.test:PORT/ HTTP/1.1\r\nProxy-Authorization: Basic AUTH\r\n\r\n");
+        assert_eq!(self.allowed.load(Ordering::SeqCst), 1, "the control of HTTP did not arrive");
+        self.send(b"\x05\x01\x02\x01\x07airlock\x05TOKEN\x05\x01\x00\x03\x08web.test\xfe\xfe");
+        assert_eq!(self.allowed.load(Ordering::SeqCst), 2, "the control of SOCKS did not arrive");
+        self.runtime.block_on(exchange((FORBIDDEN, self.port).into(), b""));
+        assert_eq!(self.forbidden.swap(0, Ordering::SeqCst), 1, "the second server does not count");
     }
 
     /// Sends an input on one connection until its end, and checks what the proxy did.

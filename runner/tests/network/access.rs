@@ -34,7 +34,9 @@ pub(crate) fn rows() -> Vec<Row> {
         ("a part of the token", |_, own| basic(&format!("airlock:{}", &own.token.expose()[1..]))),
         ("the token and more", |_, own| basic(&format!("airlock:{}0", own.token.expose()))),
         ("the token and NUL", |_, own| basic(&format!("airlock:{}\0", own.token.expose()))),
-        ("the token in upper case", |_, own| basic(&format!("airlock:{}", own.token.expose().to_uppercase()))),
+        ("the token in upper case", |_, own| {
+            basic(&format!("airlock:{}", own.token.expose().to_uppercase()))
+        }),
         ("the token as the user name", |_, own| basic(own.token.expose())),
         ("another scheme", |_, own| format!("Proxy-Authorization: Bearer {}\r\n", own.token.expose())),
         ("the header for the target", |_, own| own.header().replace("Proxy-", "")),
@@ -65,13 +67,28 @@ fn chained() -> Vec<Row> {
     let inner = "CONNECT 10.0.0.1:80 HTTP/1.1\r\n{auth}\r\n";
     let own = || any().and(&["127.0.0.1:{proxy}/tcp", "10.0.0.1:80/tcp"]);
     vec![
-        Row::new(CHAINED, "a tunnel to the proxy", any().and(&["10.0.0.1:80/tcp"]), connect("127.0.0.1:{proxy}", inner))
-            .but_under(own()),
+        Row::new(
+            CHAINED,
+            "a tunnel to the proxy",
+            any().and(&["10.0.0.1:80/tcp"]),
+            connect("127.0.0.1:{proxy}", inner),
+        )
+        .but_under(own()),
         Row::new(CHAINED, "a request to the proxy", any(), get("http://127.0.0.1:{proxy}/hidden"))
             .but(any(), get("http://web.test/hidden")),
-        Row::new(CHAINED, "a tunnel in a tunnel", only(&["web.test:80", "10.0.0.1:80/tcp"]), connect("web.test:80", inner))
-            .but_sent(http(inner)),
-        Row::new(CHAINED, "a second tunnel behind a refused one", only(&["10.0.0.1:80/tcp"]), connect("evil.test:80", inner))
-            .but_sent(http(inner)),
+        Row::new(
+            CHAINED,
+            "a tunnel in a tunnel",
+            only(&["web.test:80", "10.0.0.1:80/tcp"]),
+            connect("web.test:80", inner),
+        )
+        .but_sent(http(inner)),
+        Row::new(
+            CHAINED,
+            "a second tunnel behind a refused one",
+            only(&["10.0.0.1:80/tcp"]),
+            connect("evil.test:80", inner),
+        )
+        .but_sent(http(inner)),
     ]
 }

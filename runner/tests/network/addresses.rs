@@ -155,23 +155,53 @@ fn tricks() -> Vec<Row> {
             .but_under(private.clone()),
         Row::new(SPELLED, "a tunnel to metadata", any(), connect("169.254.169.254:80", ""))
             .but_under(any().and(&["169.254.169.254"])),
-        Row::new(SPELLED, "SOCKS with digits of full width", any(), by_name("１６９．２５４．１６９．２５４", 80))
-            .but_under(any().and(&["169.254.169.254"])),
+        Row::new(
+            SPELLED,
+            "SOCKS with digits of full width",
+            any(),
+            by_name("１６９．２５４．１６９．２５４", 80),
+        )
+        .but_under(any().and(&["169.254.169.254"])),
         Row::new(SPELLED, "SOCKS with digits in circles", any(), by_name("①⑥⑨.②⑤④.①⑥⑨.②⑤④", 80))
             .but_under(any().and(&["169.254.169.254"])),
         Row::new(SPELLED, "SOCKS with ideographic dots", any(), by_name("169。254。169。254", 80))
             .but_under(any().and(&["169.254.169.254"])),
         // A range does not list metadata.
-        Row::new(SPELLED, "metadata in an allowed range", any().and(&["169.254.0.0/16"]), get("http://169.254.169.254/hidden"))
-            .but_under(any().and(&["169.254.169.254"])),
-        Row::new(SPELLED, "the runner's host in an allowed range", any().and(&["203.0.113.0/24"]), get(&format!("http://{OWN}/hidden")))
-            .but_under(any().and(&[OWN])),
-        Row::new(SPELLED, "a denied address inside IPv6", any().and(&["[64:ff9b::a00:1]", "10.0.0.1"]).not(&["10.0.0.0/8"]), get("http://[64:ff9b::a00:1]/hidden"))
-            .but_under(any().and(&["[64:ff9b::a00:1]", "10.0.0.1"])),
-        Row::new(ANSWERED, "a denied address of an allowed name", any().and(&["inside.test"]).not(&["203.0.113.7"]), get("http://inside.test/hidden"))
-            .resolved("inside.test", &[&["203.0.113.7"]])
-            .but_under(any().and(&["inside.test"])),
-        Row::new(ANSWERED, "a redirect to metadata", any(), get("http://169.254.169.254/hidden/latest/meta-data/"))
-            .but_under(any().and(&["169.254.169.254"])),
+        Row::new(
+            SPELLED,
+            "metadata in an allowed range",
+            any().and(&["169.254.0.0/16"]),
+            get("http://169.254.169.254/hidden"),
+        )
+        .but_under(any().and(&["169.254.169.254"])),
+        Row::new(
+            SPELLED,
+            "the runner's host in an allowed range",
+            any().and(&["203.0.113.0/24"]),
+            get(&format!("http://{OWN}/hidden")),
+        )
+        .but_under(any().and(&[OWN])),
+        Row::new(
+            SPELLED,
+            "a denied address inside IPv6",
+            any().and(&["[64:ff9b::a00:1]", "10.0.0.1"]).not(&["10.0.0.0/8"]),
+            get("http://[64:ff9b::a00:1]/hidden"),
+        )
+        .but_under(any().and(&["[64:ff9b::a00:1]", "10.0.0.1"])),
+        Row::new(
+            ANSWERED,
+            "a denied address of an allowed name",
+            any().and(&["inside.test"]).not(&["203.0.113.7"]),
+            get("http://inside.test/hidden"),
+        )
+        .resolved("inside.test", &[&["203.0.113.7"]])
+        .but_under(any().and(&["inside.test"])),
+        Row::new(
+            ANSWERED,
+            "a redirect to metadata",
+            any(),
+            get("http://169.254.169.254/hidden/latest/meta-data/"),
+        )
+        .but_under(any().and(&["169.254.169.254"])),
     ]
 }

@@ -32,7 +32,8 @@ impl Index {
             "{:>3} {group}: {name}: {}, {}",
             self.rows.len() + 1,
             attempt.map_or("stopped".to_owned(), |reached| format!("REACHED {reached}")),
-            control.map_or("WITHOUT A CONTROL".to_owned(), |reached| format!("the control reached {reached}")),
+            control
+                .map_or("WITHOUT A CONTROL".to_owned(), |reached| format!("the control reached {reached}")),
         );
         if !stopped || !proven {
             self.problems.push(format!("{group}: {name}: stopped {stopped}, control {proven}"));

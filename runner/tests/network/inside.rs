@@ -97,7 +97,17 @@ fn quoted(text: &str) -> String {
 /// Runs a command in the namespace of the servers. It sees the files of the host, and changes none.
 async fn outside(command: &str) -> i32 {
     let mut bubblewrap = Command::new("bwrap");
-    bubblewrap.args(["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid"]);
+    bubblewrap.args([
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev-bind",
+        "/dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--unshare-pid",
+    ]);
     bubblewrap.args(["--cap-add", "ALL", "--die-with-parent", "timeout", "10", "bash", "-c", command]);
     bubblewrap.env("PRELUDE", PRELUDE).stdin(Stdio::null()).stdout(Stdio::null());
     bubblewrap.status().await.unwrap().code().unwrap_or(-1)

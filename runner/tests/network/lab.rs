@@ -13,6 +13,7 @@ use std::{
     path::Path,
     process::Command,
     sync::{Arc, Mutex},
+    thread,
     time::Duration,
 };
 
@@ -121,7 +122,6 @@ pub(crate) struct Lab {
     pub(crate) ended: String,
     log: Log,
     _servers: JoinSet<()>,
-    _services: Vec<UnixListener>,
 }
 
 /// What the servers got, and the number of their open connections.
@@ -143,6 +143,7 @@ impl Lab {
             let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).await.unwrap();
             servers.spawn(echo(socket));
         }
+        services();
         let fixture = fixture();
         let everything = ["web.test".to_owned(), "web.test:8080/tcp".to_owned()];
         let neighbour = fixture.serve(&everything).await;
@@ -150,7 +151,7 @@ impl Lab {
         gone.cancel.cancel();
         (&mut gone.task).await.unwrap();
         let ended = gone.token.expose().to_owned();
-        Self { fixture, neighbour, ended, log, _servers: servers, _services: services() }
+        Self { fixture, neighbour, ended, log, _servers: servers }
     }
 
     /// Forgets what the servers got.
@@ -192,8 +193,8 @@ fn fixture() -> Fixture {
     Fixture { proxy: Arc::new(Proxy::new(None, limits, resolver, guard)), answers }
 }
 
-/// Listens at the names of services of the host. `/run` is a mount of the test.
-fn services() -> Vec<UnixListener> {
+/// Accepts connections at the names of services of the host, until the process ends. `/run` is a mount of the test.
+fn services() {
     let by_path = |path: &&str| {
         fs::create_dir_all(Path::new(path).parent().unwrap()).unwrap();
         let listener = UnixListener::bind(path).unwrap();
@@ -202,7 +203,10 @@ fn services() -> Vec<UnixListener> {
     };
     let name = SocketAddr::from_abstract_name(ABSTRACT).unwrap();
     let by_name = UnixListener::bind_addr(&name).unwrap();
-    SERVICES.iter().map(by_path).chain([by_name]).collect()
+    for listener in SERVICES.iter().map(by_path).chain([by_name]) {
+        // A client of nscd would wait for an answer.
+        thread::spawn(move || listener.incoming().for_each(drop));
+    }
 }
 
 async fn echo(socket: UdpSocket) {

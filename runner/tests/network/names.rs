@@ -62,18 +62,24 @@ fn evil(name: &str, access: Access, message: crate::row::Message) -> Row {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows: Vec<Row> = SPELLINGS
-        .iter()
-        .map(|(name, host)| evil(name, raw(), by_name(host, 80)).but_under(raw()))
-        .collect();
+    let mut rows: Vec<Row> =
+        SPELLINGS.iter().map(|(name, host)| evil(name, raw(), by_name(host, 80)).but_under(raw())).collect();
     for (name, host) in [("percent-encoded", "%65vil.test"), ("percent-encoded dot", "evil%2etest")] {
         let row = evil(name, any(), get(&format!("http://{host}/hidden")));
         rows.push(row.but(any(), get("http://evil.test/hidden")));
     }
     rows.push(evil("on another port", raw(), by_name("evil.test", 8080)).but_under(raw()));
     rows.push(
-        resolved(Row::new(DENIED, "below a denied domain", any().not(&["*.evil.test"]), get("http://a.b.evil.test/hidden")), "a.b.evil.test")
-            .but_under(any()),
+        resolved(
+            Row::new(
+                DENIED,
+                "below a denied domain",
+                any().not(&["*.evil.test"]),
+                get("http://a.b.evil.test/hidden"),
+            ),
+            "a.b.evil.test",
+        )
+        .but_under(any()),
     );
     rows.extend(LOOKALIKES.iter().map(|(name, host)| {
         let access = only(&["good.test:80/tcp", "*.good.test:80/tcp"]);
@@ -82,8 +88,16 @@ pub(crate) fn rows() -> Vec<Row> {
         resolved(row, &ascii).but_under(only(&[&format!("{ascii}:80/tcp")]))
     }));
     rows.push(
-        resolved(Row::new(SIMILAR, "the domain of a wildcard", only(&["*.good.test:80"]), get("http://good.test/hidden")), "good.test")
-            .but_under(only(&["good.test:80"])),
+        resolved(
+            Row::new(
+                SIMILAR,
+                "the domain of a wildcard",
+                only(&["*.good.test:80"]),
+                get("http://good.test/hidden"),
+            ),
+            "good.test",
+        )
+        .but_under(only(&["good.test:80"])),
     );
     rows.extend(LOCALS.iter().map(|host| {
         let row = Row::new(LOCAL, host, any(), get(&format!("http://{host}/hidden")));
@@ -91,7 +105,12 @@ pub(crate) fn rows() -> Vec<Row> {
     }));
     rows.push(
         resolved(
-            Row::new(LOCAL, "metadata below a wildcard", only(&["*.google.internal:80"]), get("http://metadata.google.internal/hidden")),
+            Row::new(
+                LOCAL,
+                "metadata below a wildcard",
+                only(&["*.google.internal:80"]),
+                get("http://metadata.google.internal/hidden"),
+            ),
             "metadata.google.internal",
         )
         .but_under(only(&["metadata.google.internal:80"])),
@@ -107,7 +126,7 @@ fn raw() -> Access {
 fn ports() -> Vec<Row> {
     let web = || only(&["web.test"]);
     let marked = "GET /hidden HTTP/1.1\r\nHost: web.test:8080\r\nConnection: close\r\n\r\n";
-    let more = || web().and(&["web.test:8080", "web.test:53/tcp", "web.test:853/tcp"]);
+    let more = || web().and(&["web.test:8080/tcp", "web.test:53/tcp", "web.test:853/tcp"]);
     vec![
         Row::new(PORT, "CONNECT to another port", web(), connect("web.test:8080", marked)).but_under(more()),
         Row::new(PORT, "a URL with another port", web(), get("http://web.test:8080/hidden")).but_under(more()),

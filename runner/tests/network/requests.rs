@@ -40,7 +40,10 @@ const HEADS: [(&str, &str); 29] = [
     ("NUL in the URL", "GET http://web.test/hidden\0 HTTP/1.1\r\n"),
     ("CR in the URL", "GET http://web.test/hidden\r HTTP/1.1\r\n"),
     ("a fourth word", "GET http://web.test/ HTTP/1.1 hidden\r\n"),
-    ("MASQUE, for UDP over a proxy", "GET https://web.test/.well-known/masque/udp/10.0.0.1/443/ HTTP/1.1\r\nX: hidden\r\n"),
+    (
+        "MASQUE, for UDP over a proxy",
+        "GET https://web.test/.well-known/masque/udp/10.0.0.1/443/ HTTP/1.1\r\nX: hidden\r\n",
+    ),
     ("an unknown expectation", "GET http://web.test/hidden HTTP/1.1\r\nExpect: 200-ok\r\n"),
 ];
 
@@ -74,7 +77,9 @@ pub(crate) fn rows() -> Vec<Row> {
     let other = format!("CONNECT web.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n{{auth}}\r\n{first}");
     let row = Row::new(TARGET, "CONNECT with another Host", raw(), http(&other));
     rows.push(row.but_sent(connect("web.test:80", first)));
-    let length = format!("CONNECT web.test:80 HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n{{auth}}\r\n{first}");
+    let length = format!(
+        "CONNECT web.test:80 HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n{{auth}}\r\n{first}"
+    );
     let row = Row::new(TARGET, "CONNECT with two lengths", raw(), http(&length));
     rows.push(row.but_sent(connect("web.test:80", first)));
     rows.extend(upgrades());
@@ -88,7 +93,10 @@ fn upgrades() -> Vec<Row> {
         ("WebSocket", "Connection: Upgrade, close\r\nUpgrade: websocket, hidden\r\n"),
         ("WebSocket that Connection does not name", "Connection: close\r\nUpgrade: websocket, hidden\r\n"),
         ("h2c", "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: hidden\r\n"),
-        ("connect-udp", "Connection: Upgrade, close\r\nUpgrade: connect-udp, hidden\r\nCapsule-Protocol: ?1\r\n"),
+        (
+            "connect-udp",
+            "Connection: Upgrade, close\r\nUpgrade: connect-udp, hidden\r\nCapsule-Protocol: ?1\r\n",
+        ),
         ("TLS", "Connection: Upgrade, close\r\nUpgrade: TLS/1.2, hidden\r\n"),
         ("a header that Connection names", "Connection: close, X-Own\r\nX-Own: hidden\r\n"),
         ("Proxy-Connection", "Connection: close\r\nProxy-Connection: hidden\r\n"),
@@ -120,7 +128,10 @@ fn heads() -> Vec<Row> {
         row("a header without an end", format!("{begin}X-A: {}", "a".repeat(256 * 1024))),
         row("101 headers", format!("{begin}{}\r\n", "X-A: a\r\n".repeat(101))),
         row("headers without an end", format!("{begin}{}", "X-A: a\r\n".repeat(20_000))),
-        row("a URL of 64 KiB", format!("GET http://web.test/hidden{} HTTP/1.1\r\n{{auth}}\r\n", "a".repeat(64 * 1024))),
+        row(
+            "a URL of 64 KiB",
+            format!("GET http://web.test/hidden{} HTTP/1.1\r\n{{auth}}\r\n", "a".repeat(64 * 1024)),
+        ),
         row("a head that stops", begin.to_owned()),
         row("a head that stops in a header", format!("{begin}X-A: a")),
         Row::new(HEAD, "a greeting of SOCKS that stops", any(), bytes(b"\x05\x02")).but_sent(http(PLAIN)),

@@ -66,8 +66,14 @@ const TUNNELED: [(&str, &str); 7] = [
     ("no Host", "GET /hidden HTTP/1.1\r\n"),
     ("two Hosts", "GET /hidden HTTP/1.1\r\nHost: web.test\r\nHost: evil.test\r\n"),
     ("an absolute URL", "GET http://evil.test/hidden HTTP/1.1\r\nHost: evil.test\r\n"),
-    ("two lengths", "POST /hidden HTTP/1.1\r\nHost: web.test\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
-    ("an upgrade", "GET / HTTP/1.1\r\nHost: web.test\r\nConnection: Upgrade\r\nUpgrade: websocket, hidden\r\n"),
+    (
+        "two lengths",
+        "POST /hidden HTTP/1.1\r\nHost: web.test\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+    ),
+    (
+        "an upgrade",
+        "GET / HTTP/1.1\r\nHost: web.test\r\nConnection: Upgrade\r\nUpgrade: websocket, hidden\r\n",
+    ),
 ];
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -77,7 +83,9 @@ pub(crate) fn rows() -> Vec<Row> {
         .iter()
         .map(|(name, headers)| {
             let text = match headers.strip_prefix(' ') {
-                Some(_) => format!("POST http://web.test/ HTTP/1.1\r\n{headers}{{auth}}\r\n0\r\n\r\n{hidden}"),
+                Some(_) => {
+                    format!("POST http://web.test/ HTTP/1.1\r\n{headers}{{auth}}\r\n0\r\n\r\n{hidden}")
+                }
                 None => format!("{begin}{headers}\r\n0\r\n\r\n{hidden}"),
             };
             Row::new(SMUGGLED, name, any(), http(&text)).but_in_a_raw_tunnel()

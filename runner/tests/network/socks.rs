@@ -30,9 +30,7 @@ pub(crate) fn by_name(host: &str, port: u16) -> Message {
 
 /// Sends a request with the credential, and further bytes.
 fn asked(request: Vec<u8>) -> Message {
-    Arc::new(move |_, execution| {
-        [GREETING, &password(execution.token.expose()), &request, FIRST].concat()
-    })
+    Arc::new(move |_, execution| [GREETING, &password(execution.token.expose()), &request, FIRST].concat())
 }
 
 /// Sends these bytes, and then a valid request.
@@ -57,29 +55,31 @@ pub(crate) fn rows() -> Vec<Row> {
         row("a user in a name", asked(request(1, 3, &name(b"a@web.test"), 80))).but_sent(good()),
         row("an empty name", asked(request(1, 3, &name(b""), 80))).but_sent(good()),
         row("bytes that are not UTF-8", asked(request(1, 3, &name(b"web.test\xff"), 80))).but_sent(good()),
-        row("an overlong encoding of a dot", asked(request(1, 3, &name(b"web\xc0\xaetest"), 80))).but_sent(good()),
+        row("an overlong encoding of a dot", asked(request(1, 3, &name(b"web\xc0\xaetest"), 80)))
+            .but_sent(good()),
         row("BIND", asked(request(2, 3, &name(b"web.test"), 80))).but_sent(good()),
         row("UDP ASSOCIATE", asked(request(3, 3, &name(b"web.test"), 80))).but_sent(good()),
         row("the RESOLVE of Tor", asked(request(0xf0, 3, &name(b"web.test"), 80))).but_sent(good()),
         row("an unknown address type", asked(request(1, 2, &name(b"web.test"), 80))).but_sent(good()),
         row("SOCKS4", begun(b"\x04\x01\x00\x50\xcb\x00\x71\x07user\0")).but_sent(good()),
         row("SOCKS4a", begun(b"\x04\x01\x00\x50\x00\x00\x00\x01user\0web.test\0")).but_sent(good()),
-        row("SOCKS4 to metadata", begun(b"\x04\x01\x00\x50\xa9\xfe\xa9\xfe\0")).but(
-            only(&["169.254.169.254:80/tcp"]),
-            v4(1, [169, 254, 169, 254]),
-        ),
+        row("SOCKS4 to metadata", begun(b"\x04\x01\x00\x50\xa9\xfe\xa9\xfe\0"))
+            .but(only(&["169.254.169.254:80/tcp"]), v4(1, [169, 254, 169, 254])),
         row("no authentication", begun(&[5, 1, 0])).but_sent(good()),
         row("GSSAPI", begun(&[5, 1, 1])).but_sent(good()),
         row("no method at all", begun(&[5, 0])).but_sent(good()),
         row("the request in place of the password", begun(GREETING)).but_sent(good()),
         row("an empty password", begun(&[GREETING, &password("")].concat())).but_sent(good()),
         row("a wrong password", begun(&[GREETING, &password(&"0".repeat(64))].concat())).but_sent(good()),
-        row("metadata as an address", v4(1, [169, 254, 169, 254])).but_under(only(&["169.254.169.254:80/tcp"])),
+        row("metadata as an address", v4(1, [169, 254, 169, 254]))
+            .but_under(only(&["169.254.169.254:80/tcp"])),
         row("metadata as a mapped address", asked(request(1, 4, &mapped([169, 254, 169, 254]), 80)))
             .but_under(only(&["169.254.169.254:80/tcp"])),
         row("an address as a name", by_name("0xa9fea9fe", 80)).but_under(only(&["169.254.169.254:80/tcp"])),
     ];
-    for (label, token) in [("the token of a neighbour", true), ("the token of an execution that ended", false)] {
+    for (label, token) in
+        [("the token of a neighbour", true), ("the token of an execution that ended", false)]
+    {
         let stolen: Message = Arc::new(move |lab, _| {
             let token = if token { lab.neighbour.token.expose() } else { &lab.ended };
             [GREETING, &password(token), &request(1, 3, &name(b"web.test"), 80), FIRST].concat()

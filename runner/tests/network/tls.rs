@@ -41,9 +41,8 @@ fn hello(more: &[Vec<u8>]) -> Vec<u8> {
 
 /// Wraps a message into records of at most `size` bytes.
 fn records(message: &[u8], size: usize) -> Vec<u8> {
-    let record = |part: &[u8]| {
-        [&[22, 3, 1][..], &u16::try_from(part.len()).unwrap().to_be_bytes(), part].concat()
-    };
+    let record =
+        |part: &[u8]| [&[22, 3, 1][..], &u16::try_from(part.len()).unwrap().to_be_bytes(), part].concat();
     message.chunks(size).flat_map(record).collect()
 }
 
@@ -81,7 +80,6 @@ pub(crate) fn rows() -> Vec<Row> {
         ("two names", records(&hello(&[names(&[b"web.test", b"evil.test"])]), one)),
         ("two lists of names", records(&hello(&[names(&[b"web.test"]), names(&[b"evil.test"])]), one)),
         ("another name in many records", records(&hello(&[names(&[b"evil.test"])]), 9)),
-        ("another name in records of one byte", records(&hello(&[names(&[b"evil.test"])]), 1)),
         ("another outer name, with ECH", records(&hello(&[names(&[b"evil.test"]), ech]), one)),
         ("another name, for HTTP/2", records(&hello(&[names(&[b"evil.test"]), alpn]), one)),
         ("two handshakes", [named(b"evil.test"), good.clone()].concat()),
@@ -98,14 +96,23 @@ pub(crate) fn rows() -> Vec<Row> {
         ("a request in lower case", b"get /hidden HTTP/1.1\r\nHost: web.test\r\n\r\n".to_vec()),
         ("PostgreSQL", b"\x00\x00\x00\x10\x00\x03\x00\x00hidden\x00\x00".to_vec()),
         ("QUIC", b"\xc3\x00\x00\x00\x01\x08hidden00".to_vec()),
-        ("DNS over TCP", b"\x00\x18\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06hidden\x00\x00\x01\x00\x01".to_vec()),
+        (
+            "DNS over TCP",
+            b"\x00\x18\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06hidden\x00\x00\x01\x00\x01"
+                .to_vec(),
+        ),
     ]
     .into_iter()
-    .map(|(name, bytes)| {
-        Row::new(TLS, name, any(), tunnel(bytes)).but_under(only(&["web.test:443/tcp"]))
-    })
+    .map(|(name, bytes)| Row::new(TLS, name, any(), tunnel(bytes)).but_under(only(&["web.test:443/tcp"])))
     .collect();
+    let split = tunnel(records(&hello(&[names(&[b"evil.test"])]), 1));
+    let row = Row::new(TLS, "another name in records of one byte", any(), split);
+    // Each byte of the session ID is in a record of its own.
+    rows.push(row.mark("h\x16\x03\x01\0\x01i").but_under(only(&["web.test:443/tcp"])));
     // The handshake of all rows is one that the proxy accepts.
-    rows.push(Row::new(TLS, "the handshake of another target", any(), tunnel(named(b"evil.test"))).but_sent(tunnel(good)));
+    rows.push(
+        Row::new(TLS, "the handshake of another target", any(), tunnel(named(b"evil.test")))
+            .but_sent(tunnel(good)),
+    );
     rows
 }

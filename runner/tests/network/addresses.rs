@@ -92,6 +92,7 @@ pub(crate) fn rows() -> Vec<Row> {
     }));
     rows.extend(unreadable());
     rows.extend(tricks());
+    rows.extend(special());
     rows
 }
 
@@ -123,6 +124,7 @@ fn unreadable() -> Vec<Row> {
     .collect()
 }
 
+/// Answers of the resolver that change, and addresses inside others.
 fn tricks() -> Vec<Row> {
     let twice = "GET http://inside.test/ HTTP/1.1\r\n{auth}\r\n\
                  GET http://inside.test/hidden HTTP/1.1\r\n{auth}Connection: close\r\n\r\n";
@@ -153,6 +155,27 @@ fn tricks() -> Vec<Row> {
         Row::new(ANSWERED, "a tunnel to a private address", any(), connect("inside.test:443", ""))
             .resolved("inside.test", &[&["10.0.0.1"]])
             .but_under(private.clone()),
+        Row::new(
+            ANSWERED,
+            "a denied address of an allowed name",
+            any().and(&["inside.test"]).not(&["203.0.113.7"]),
+            get("http://inside.test/hidden"),
+        )
+        .resolved("inside.test", &[&["203.0.113.7"]])
+        .but_under(any().and(&["inside.test"])),
+        Row::new(
+            ANSWERED,
+            "a redirect to metadata",
+            any(),
+            get("http://169.254.169.254/hidden/latest/meta-data/"),
+        )
+        .but_under(any().and(&["169.254.169.254"])),
+    ]
+}
+
+/// Spellings that are no URL with an address, and rules that seem to allow one.
+fn special() -> Vec<Row> {
+    vec![
         Row::new(SPELLED, "a tunnel to metadata", any(), connect("169.254.169.254:80", ""))
             .but_under(any().and(&["169.254.169.254"])),
         Row::new(
@@ -188,20 +211,5 @@ fn tricks() -> Vec<Row> {
             get("http://[64:ff9b::a00:1]/hidden"),
         )
         .but_under(any().and(&["[64:ff9b::a00:1]", "10.0.0.1"])),
-        Row::new(
-            ANSWERED,
-            "a denied address of an allowed name",
-            any().and(&["inside.test"]).not(&["203.0.113.7"]),
-            get("http://inside.test/hidden"),
-        )
-        .resolved("inside.test", &[&["203.0.113.7"]])
-        .but_under(any().and(&["inside.test"])),
-        Row::new(
-            ANSWERED,
-            "a redirect to metadata",
-            any(),
-            get("http://169.254.169.254/hidden/latest/meta-data/"),
-        )
-        .but_under(any().and(&["169.254.169.254"])),
     ]
 }

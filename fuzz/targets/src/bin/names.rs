@@ -22,7 +22,11 @@ fuzz_target!(|bytes: &[u8]| {
     match &host {
         // The proxy gives this text to the resolver.
         Host::Name(name) => {
-            assert_eq!(numeric::address(name.as_str()), None, "the resolver reads the name `{name}` as an address");
+            assert_eq!(
+                numeric::address(name.as_str()),
+                None,
+                "the resolver reads the name `{name}` as an address"
+            );
             check_rules(name.as_str());
         }
         Host::Address(address) => {
@@ -51,7 +55,8 @@ fn check_kind(address: IpAddr) {
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] => Some([a, b, c, d]),
         _ => None,
     };
-    let is_internal = inside.is_some_and(|inside| AddressKind::of(IpAddr::from(inside)) != AddressKind::Public);
+    let is_internal =
+        inside.is_some_and(|inside| AddressKind::of(IpAddr::from(inside)) != AddressKind::Public);
     let kind = AddressGuard::default().kind(address);
     assert!(!is_internal || kind != AddressKind::Public, "{address} contains an internal address");
 }

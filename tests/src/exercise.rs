@@ -3,8 +3,10 @@
 //! or a command contains [`CANARY`].
 
 use std::{
-    io::{Cursor, Write as _},
-    net::TcpStream,
+    io::{Cursor, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -20,6 +22,12 @@ use airlock_client::{
 
 /// A text that must not occur in an export or a log line.
 pub const CANARY: &str = "canary7f3a91";
+
+/// A text that commands put into requests to other hosts only when they run: no command, variable or output contains
+/// it. Only the requested server may see it.
+pub const SENT: &str = "canary9d24c8";
+/// Sets the variable `c` to [`SENT`].
+const SETS_SENT: &str = "c=$(printf '%s%s' canary 9d24c8)";
 
 /// The trace ID of the client.
 pub const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -37,8 +45,8 @@ const SMALL: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput
 /// A profile that needs a secret that the runner does not have.
 const WANTS: &str = "name = \"wants\"\nextends = \"sandboxed\"\nsecrets = [\"NOT_HERE\"]\n";
 
-/// A profile with a network. No command reaches its host.
-const NET: &str = "name = \"net\"\nextends = \"sandboxed\"\nnetwork = { allow = [\"allowed.example\"] }\n";
+/// A profile with a network, which allows only the target.
+const NET: &str = "name = \"net\"\nextends = \"sandboxed\"\nnetwork = { allow = [\"TARGET\"] }\n";
 
 /// A running site.
 #[derive(Debug)]
@@ -51,6 +59,8 @@ pub struct Exercise {
     /// A client of the agent that does not retry.
     hasty: Client,
     bob: Client,
+    /// The only host that commands reach.
+    target: Target,
 }
 
 impl Exercise {
@@ -74,11 +84,14 @@ impl Exercise {
             sha256(BOB.as_bytes())
         );
         let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 131072\n");
-        let profiles = [("asks", ASKS), ("net", NET), ("small", SMALL), ("wants", WANTS)];
+        let target = Target::start();
+        let net = NET.replace("TARGET", &target.address);
+        let floor = format!("[floor.network]\nany = true\nallow = [\"{}\"]\n", target.address);
+        let profiles = [("asks", ASKS), ("net", net.as_str()), ("small", SMALL), ("wants", WANTS)];
         let site = Site::with(Extras {
             state,
             server_tables: server,
-            runner_tables: telemetry + "[floor.network]\nany = true\n",
+            runner_tables: telemetry + &floor,
             profiles: profiles.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec(),
             ..Extras::default()
         });
@@ -90,7 +103,7 @@ impl Exercise {
         settings.patience.call = Duration::ZERO;
         let hasty = Client::connect_lazy(settings).unwrap();
         let bob = Client::connect_lazy(site.settings_with(BOB)).unwrap();
-        Self { site, server, runner: Some(runner), agent, hasty, bob }
+        Self { site, server, runner: Some(runner), agent, hasty, bob, target }
     }
 
     /// Returns the trace context that a command receives.
@@ -156,12 +169,24 @@ impl Exercise {
         reader::stored(&self.agent, execution).await;
     }
 
+    /// Returns all rows of all tables of the store, which must be a file of SQLite.
+    ///
+    /// # Panics
+    /// If they cannot be read.
+    #[must_use]
+    pub fn rows(&self) -> String {
+        let file = self.site.path().join("airlock.db");
+        let dump = Command::new("sqlite3").arg(file).arg(".dump").output().unwrap();
+        assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+        String::from_utf8(dump.stdout).unwrap()
+    }
+
     /// Stops both programs in order, and returns their logs.
     ///
     /// # Panics
     /// If one of them fails.
     pub fn stop(self) -> String {
-        let Self { site, server, runner, agent, hasty, bob } = self;
+        let Self { site, server, runner, agent, hasty, bob, target: _target } = self;
         drop((agent, hasty, bob));
         assert!(runner.unwrap().terminate(PATIENCE).success());
         assert!(server.terminate(PATIENCE).success());
@@ -218,14 +243,26 @@ impl Exercise {
         assert_eq!(read(self.agent.attach(&reads, From::Beginning)).await.unwrap().stdout, CANARY.as_bytes());
     }
 
-    /// Asks the proxy for a host that the rules refuse. The canary is in everything that the proxy sees except the host.
+    /// Asks the proxy for a host that the rules refuse, and for one that they allow. A canary is in everything that the
+    /// proxy sees except the host.
     async fn connections(&self) {
-        let ask = format!("curl -sS -H 'X-Told: {CANARY}' 'http://refused.example/{CANARY}?told={CANARY}'");
+        let target = &self.target.address;
+        let ask = format!(
+            "{SETS_SENT}; for host in refused.example {target}; do \
+             curl -sS --noproxy '' -H \"X-Told: $c\" -u \"$c:$c\" \"http://$host/$c?told=$c\"; done"
+        );
         let net = v1::ExecutionSpec { profile: "net".to_owned(), ..Self::told("", &ask) };
-        let result = run(&self.agent, net).await.unwrap().end.unwrap().result.unwrap();
-        let hosts: Vec<&str> = result.connections.iter().map(|one| one.host.as_str()).collect();
-        assert_eq!(hosts, ["refused.example"], "{result:?}");
+        let story = run(&self.agent, net).await.unwrap();
+        let (said, result) =
+            (format!("{:?} {:?}", story.stdout, story.end), story.end.unwrap().result.unwrap());
+        let mut hosts: Vec<&str> = result.connections.iter().map(|one| one.host.as_str()).collect();
+        hosts.sort_unstable();
+        assert_eq!(hosts, ["127.0.0.1", "refused.example"], "{result:?}");
+        assert!(!said.contains(SENT), "{said}");
         assert!(!format!("{:?} {:?}", result.connections, result.violations).contains(CANARY), "{result:?}");
+        let seen = self.target.seen.lock().unwrap().clone();
+        // The credential is encoded.
+        assert_eq!(seen.matches(SENT).count(), 3, "the target got the request: {seen}");
     }
 
     /// Starts commands that do not run, because of the policy or the runner, or because they are empty.
@@ -349,5 +386,36 @@ async fn read_much(events: &mut Events) {
         if let Some(v1::event::Event::Output(output)) = events.next().await.unwrap().unwrap().event {
             seen += output.data.len();
         }
+    }
+}
+
+/// A server that records requests. It ends with the process of the test.
+#[derive(Debug)]
+struct Target {
+    address: String,
+    seen: Arc<Mutex<String>>,
+}
+
+impl Target {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let seen: Arc<Mutex<String>> = Arc::default();
+        let record = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut buffer = [0; 4096];
+                let mut text = String::new();
+                while !text.contains("\r\n\r\n")
+                    && let Ok(count @ 1..) = stream.read(&mut buffer)
+                {
+                    text += &String::from_utf8_lossy(buffer.get(..count).unwrap_or_default());
+                }
+                record.lock().unwrap().push_str(&text);
+                let _ =
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+            }
+        });
+        Self { address, seen }
     }
 }

@@ -1,5 +1,6 @@
 //! Telemetry contains no part of the commands. Commands, arguments, paths, values of variables, output and metadata
-//! contain a canary. The test searches all exported data for it.
+//! contain a canary. The test searches all exported data for it. Another canary is only in requests to other hosts. It is
+//! in no row of the store, either.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use airlock_tests::{
     collector::{Collector, points},
     cutter::Cutter,
     engines::{Bucket, Database},
-    exercise::{CANARY, Exercise, TRACE},
+    exercise::{CANARY, Exercise, SENT, TRACE},
     process::until,
     site::PATIENCE,
 };
@@ -62,6 +63,8 @@ fn assert_nothing_is_told(collector: &Collector, lines: &str) {
             collector.records().into_iter().filter(|one| format!("{one:?}").contains(CANARY)).collect();
         unreachable!("in spans: {spans:#?}\nin records: {records:#?}");
     }
+    assert!(!holds(&everything, SENT), "a request to another host was exported");
+    assert!(!lines.contains(SENT), "a request to another host was logged: {lines}");
     let told: Vec<&str> = lines.lines().filter(|line| line.contains(CANARY)).collect();
     assert!(told.is_empty(), "in the log lines: {told:#?}");
     assert!(lines.contains("a job ended") && lines.contains("\"trace_id\""), "lines were written: {lines}");
@@ -83,10 +86,24 @@ async fn no_canary_leaves_by_traces_metrics_or_logs() {
     let collector = Collector::listen().await;
     let mut exercise = Exercise::start(collector.endpoint()).await;
     exercise.everything(&|| sent(&collector)).await;
+    let rows = exercise.rows();
     // Programs that stop in order send all remaining data.
     let lines = exercise.stop();
     wait_for_all(&collector);
     assert_nothing_is_told(&collector, &lines);
+    assert_no_request_is_stored(&rows);
+}
+
+/// Searches all rows of the store for the contents of requests to other hosts. Texts are shown as they are, and bytes in
+/// hexadecimal digits.
+fn assert_no_request_is_stored(rows: &str) {
+    let lower = rows.to_lowercase();
+    let told: Vec<&str> =
+        lower.lines().filter(|row| row.contains(SENT) || row.contains(&hex::encode(SENT))).collect();
+    assert!(told.is_empty(), "{told:#?}");
+    assert!(rows.contains(CANARY), "the control: commands are stored");
+    let audited = |row: &&str| row.contains("refused.example") && row.starts_with("INSERT INTO");
+    assert!(rows.lines().any(|row| audited(&row)), "the control: connections are stored");
 }
 
 /// Trigger bodies that refuse a new row, and the code of PostgreSQL's error, which quotes values of the row.

@@ -40,6 +40,16 @@ impl Layers {
         Self(layers)
     }
 
+    /// Returns the layers with other rules of one origin. `None`: this origin has no rules. The other layers stay, so the
+    /// result is never wider than they allow.
+    #[must_use]
+    pub fn replaced(&self, name: LayerName, rules: Option<Rules>) -> Self {
+        let others = self.0.iter().filter(|layer| layer.name != name).cloned();
+        let mut layers: Vec<Layer> = others.chain(rules.map(|rules| Layer { name, rules })).collect();
+        layers.sort_by_key(|layer| layer.name);
+        Self(layers)
+    }
+
     /// Decides about a target. Every layer must allow it. An entry that denies it in any layer wins.
     ///
     /// This does not decide about the address that a name resolves to: see [`crate::AddressGuard::check`].

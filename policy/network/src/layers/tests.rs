@@ -211,3 +211,25 @@ proptest! {
         prop_assert_eq!(raw, tcp, "the rule shows whether a raw tunnel is allowed");
     }
 }
+
+#[test]
+fn a_replaced_layer_leaves_the_others_as_they_are() {
+    let (a, b) = (target("a.example:443"), target("b.example:443"));
+    let of = |rest: &[&str]| rules(false, rest, &[]);
+    let before = layers(&[
+        (Profile, &["a.example"], &[]),
+        (Session, &["b.example"], &[]),
+        (Request, &["*.example"], &[]),
+        (Floor, &["*.example"], &[]),
+    ]);
+    assert_eq!(refusal(before.decide(&a)).layer, Session);
+    let wider = before.replaced(Session, Some(of(&["*.example"])));
+    assert_eq!(allowed_by(wider.decide(&a)), "a.example");
+    assert_eq!(refusal(wider.decide(&b)).layer, Profile);
+    assert_eq!(wider.replaced(Session, Some(of(&["b.example"]))), before, "the order stays");
+    let without = before.replaced(Session, None);
+    assert_eq!(allowed_by(without.decide(&a)), "a.example");
+    assert_eq!(refusal(without.decide(&b)).layer, Profile);
+    assert_eq!(without.replaced(Session, Some(of(&["b.example"]))), before, "a new layer has its place");
+    assert_eq!(refusal(without.replaced(Session, Some(Rules::default())).decide(&a)).layer, Session);
+}

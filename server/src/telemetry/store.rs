@@ -10,7 +10,8 @@ use airlock_store::{
     RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
     record::{
         ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
+        SessionRecord, StateChange,
     },
 };
 use tracing::{Instrument as _, Span};
@@ -163,5 +164,6 @@ measured! {
         Change fn note_forward(&self, entry: &ForwardRecord) -> ();
         Other fn forwards(&self, at_most: u32) -> Vec<ForwardRecord>;
         Other fn connections(&self, id: ExecutionId, at_most: u32) -> Vec<ConnectionRecord>;
+        Other fn network_changes(&self, at_most: u32) -> Vec<NetworkChangeRecord>;
     }
 }

@@ -94,6 +94,7 @@ macro_rules! contract_tests {
             audit::what_is_given_back_has_entries_in_order,
             audit::forwarded_connections_have_entries_in_order,
             audit::connections_have_entries_with_the_end,
+            audit::a_changed_network_has_an_entry_with_both_values,
             servers::a_runner_reads_back_as_it_was_put,
             servers::only_the_current_epoch_is_touched,
             servers::a_life_that_was_followed_by_another_never_comes_back,

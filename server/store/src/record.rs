@@ -262,6 +262,25 @@ pub struct ForwardRecord {
     pub at: Micros,
 }
 
+/// An audit entry of a change of a session's network rules. The rules are bounded by the limits of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkChangeRecord {
+    /// The session.
+    pub session_id: SessionId,
+    /// The tenant of the session.
+    pub tenant: String,
+    /// The principal that changed the rules.
+    pub principal: String,
+    /// Its network address.
+    pub peer: String,
+    /// The rules before the change. `None`: the session did not narrow the profile's network.
+    pub old: Option<NetworkRules>,
+    /// The rules after the change.
+    pub new: Option<NetworkRules>,
+    /// The time. Set by the store.
+    pub at: Micros,
+}
+
 /// An audit entry of a connection of a command to another host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionRecord {

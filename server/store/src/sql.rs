@@ -8,6 +8,7 @@ pub(super) mod json;
 pub(super) mod listed;
 pub(super) mod migrations;
 pub(super) mod names;
+pub(super) mod network_changes;
 pub(super) mod restores;
 mod row;
 pub(super) mod rows;

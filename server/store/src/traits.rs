@@ -15,7 +15,8 @@ use super::{
 };
 use crate::record::{
     ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-    RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+    NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
+    SessionRecord, StateChange,
 };
 
 /// The stored sessions.
@@ -227,6 +228,9 @@ pub trait AuditStore: Send + Sync {
     async fn forwards(&self, at_most: u32) -> Result<Vec<ForwardRecord>, StoreError>;
     /// Returns the audit entries of the connections of an execution in the order in which they were written.
     async fn connections(&self, id: ExecutionId, at_most: u32) -> Result<Vec<ConnectionRecord>, StoreError>;
+    /// Returns the audit entries of changed network rules in the order in which they were written. The change of the
+    /// session writes them.
+    async fn network_changes(&self, at_most: u32) -> Result<Vec<NetworkChangeRecord>, StoreError>;
 }
 
 /// The persistent state of the servers.

@@ -226,8 +226,19 @@ pub struct SessionChange {
     pub idle_timeout: Option<Duration>,
     /// The new network rules.
     pub network: Option<NetworkChange>,
+    /// The author of a change of the network rules. The audit entry is written with the change.
+    pub by: Option<ChangedBy>,
     /// Whether the change counts as a use of the session.
     pub used: bool,
+}
+
+/// The author of a change, for the audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedBy {
+    /// The principal.
+    pub principal: String,
+    /// Its network address.
+    pub peer: String,
 }
 
 /// A change of a session's network rules.

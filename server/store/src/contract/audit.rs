@@ -1,6 +1,8 @@
 //! Tests of the audit: every execution has an entry.
 
-use airlock_domain::{Cause, Connection, ExecutionResult, ExecutionState, ForwardId, SessionId};
+use airlock_domain::{
+    Cause, Connection, ExecutionResult, ExecutionState, ForwardId, Mode, NetworkRules, SessionId,
+};
 
 use super::{
     approvals::answer,
@@ -10,10 +12,10 @@ use super::{
     },
 };
 use crate::{
-    Store, Transition,
+    Cas, ChangedBy, NetworkChange, SessionChange, Store, Transition,
     record::{
         ApprovalState, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, ForwardStep, Micros,
-        RestoreRecord, RestoreStep, Verdict,
+        NetworkChangeRecord, RestoreRecord, RestoreStep, Verdict,
     },
 };
 
@@ -208,4 +210,38 @@ pub(crate) async fn connections_have_entries_with_the_end(store: &dyn Store) {
     };
     let second = ConnectionRecord { bytes_up: i64::MAX, ..entry.clone() };
     assert_eq!(store.connections(record.id, 10).await.unwrap(), [entry, second]);
+}
+
+pub(crate) async fn a_changed_network_has_an_entry_with_both_values(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let by = ChangedBy { principal: "bob".to_owned(), peer: "127.0.0.1:4444".to_owned() };
+    let rules = NetworkRules { allow: vec!["a.example".to_owned()], ..NetworkRules::default() };
+    let set =
+        |network| SessionChange { network: Some(network), by: Some(by.clone()), ..SessionChange::default() };
+    let set_rules = set(NetworkChange::Set(rules.clone()));
+    let other = SessionChange { mode: Some(Mode::Plan), by: Some(by.clone()), ..SessionChange::default() };
+    let mut version = session.version;
+    // The second change sets the same value, and the third none.
+    for change in [&set_rules, &set_rules, &other, &set(NetworkChange::Reset)] {
+        let done = store.change_session(session.id, version, change).await.unwrap();
+        assert!(matches!(done, Cas::Done(_)), "{done:?}");
+        version += 1;
+    }
+    let stale = store.change_session(session.id, session.version, &set_rules).await.unwrap();
+    assert!(matches!(stale, Cas::Stale(_)), "{stale:?}");
+    let entry = |at, old: Option<&NetworkRules>, new: Option<&NetworkRules>| NetworkChangeRecord {
+        session_id: session.id,
+        tenant: TENANT.to_owned(),
+        principal: by.principal.clone(),
+        peer: by.peer.clone(),
+        old: old.cloned(),
+        new: new.cloned(),
+        at,
+    };
+    let found = store.network_changes(10).await.unwrap();
+    let at = |index: usize| found.get(index).map(|entry| entry.at).unwrap_or_default();
+    let before = session.network.as_ref();
+    assert_eq!(found, [entry(at(0), before, Some(&rules)), entry(at(1), Some(&rules), None)]);
+    assert!(at(0) > Micros(0) && at(1) >= at(0));
+    assert_eq!(store.network_changes(1).await.unwrap().len(), 1);
 }

@@ -6,8 +6,8 @@
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 
 use super::{
-    Engine, approvals, audit, connections, executions, forwards, milestones, queue, rules, runners, sessions,
-    transition,
+    Engine, approvals, audit, connections, executions, forwards, milestones, network_changes, queue, rules,
+    runners, sessions, transition,
 };
 use crate::{
     ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
@@ -15,7 +15,8 @@ use crate::{
     RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError, TakeQueued, Transition,
     record::{
         ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
+        SessionRecord, StateChange,
     },
 };
 
@@ -294,5 +295,9 @@ impl AuditStore for Engine {
 
     async fn connections(&self, id: ExecutionId, at_most: u32) -> Result<Vec<ConnectionRecord>, StoreError> {
         attempt!(self, connections::list(self.reader(), id, at_most))
+    }
+
+    async fn network_changes(&self, at_most: u32) -> Result<Vec<NetworkChangeRecord>, StoreError> {
+        attempt!(self, network_changes::list(self.reader(), at_most))
     }
 }

@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::{
     engine::{self, Connection, Db, Pool, Tx, clock},
     lists::{self, Order},
-    rules,
+    network_changes, rules,
 };
 use crate::{
     Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError,
@@ -196,7 +196,10 @@ pub(crate) async fn change(
     session.mode = change.mode.unwrap_or(session.mode);
     session.idle_timeout = change.idle_timeout.unwrap_or(session.idle_timeout);
     if let Some(network) = &change.network {
-        session.network = network.rules().cloned();
+        let old = std::mem::replace(&mut session.network, network.rules().cloned());
+        if let Some(by) = change.by.as_ref().filter(|_| old != session.network) {
+            network_changes::note(&mut tx, &session, old.as_ref(), by).await?;
+        }
     }
     if change.used {
         session.last_used = clock(&mut tx).await?;

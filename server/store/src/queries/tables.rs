@@ -14,6 +14,7 @@ pub(crate) mod executions;
 mod forwards;
 mod lists;
 mod milestones;
+mod network_changes;
 mod operations;
 mod pace;
 mod queue;

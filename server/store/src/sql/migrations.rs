@@ -35,6 +35,7 @@ const SQLITE_FILES: &[File] = files!(
     "0013_network.sql"
     "0014_forwards.sql"
     "0015_connections.sql"
+    "0016_audit_networks.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -49,6 +50,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0008_network.sql"
     "0009_forwards.sql"
     "0010_connections.sql"
+    "0011_audit_networks.sql"
 );
 
 /// The migrations of SQLite.

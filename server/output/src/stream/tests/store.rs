@@ -18,7 +18,8 @@ use airlock_store::{
     RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
     record::{
         ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
+        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
+        SessionRecord, StateChange,
     },
 };
 
@@ -324,6 +325,10 @@ impl AuditStore for MemoryStore {
     }
 
     async fn connections(&self, _: ExecutionId, _: u32) -> Result<Vec<ConnectionRecord>, StoreError> {
+        not_here()
+    }
+
+    async fn network_changes(&self, _: u32) -> Result<Vec<NetworkChangeRecord>, StoreError> {
         not_here()
     }
 }

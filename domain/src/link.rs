@@ -6,8 +6,8 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Cause, Epoch, ExecutionId, Grant, JobReport, OutputStream, RunnerId, SandboxProfile, SessionId, Signal,
-    TerminalSize,
+    Cause, Epoch, ExecutionId, Grant, JobReport, NetworkRules, OutputStream, RunnerId, SandboxProfile,
+    SessionId, Signal, TerminalSize,
 };
 
 /// Runner to server, on the control stream.
@@ -203,6 +203,15 @@ pub enum ToRunner {
         execution_id: ExecutionId,
         /// The timeout, counted from the start of the command.
         timeout: Duration,
+    },
+    /// Replaces the session's network rules for its jobs that have not ended. Idempotent.
+    SetSessionNetwork {
+        /// The session.
+        session_id: SessionId,
+        /// The version of the session. Older messages are ignored.
+        version: u64,
+        /// The rules. `None`: the session does not narrow the network.
+        network: Option<NetworkRules>,
     },
     /// Starts or ends a drain. Answered with `Draining`. Idempotent.
     Drain {

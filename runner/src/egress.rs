@@ -6,6 +6,7 @@
 
 mod connections;
 mod inspection;
+mod live;
 mod processes;
 mod refused;
 mod variables;
@@ -33,6 +34,7 @@ use self::{
 pub(crate) use self::{
     connections::Connections,
     inspection::{InspectError, check as check_inspection},
+    live::{LiveLayers, session_rules},
 };
 use crate::{
     config::{EgressConfig, ResolvedBy, UpstreamConfig},
@@ -97,7 +99,7 @@ impl fmt::Debug for EgressProxy {
 #[derive(Debug)]
 pub(crate) struct Egress {
     proxy: EgressProxy,
-    layers: Layers,
+    layers: watch::Receiver<Arc<Layers>>,
     /// `None` if the profile asks for none.
     inspection: Option<Arc<Inspection>>,
     listener: TcpListener,
@@ -111,7 +113,8 @@ pub(crate) struct Serving {
 }
 
 impl Egress {
-    /// Opens the access of an execution within these layers. Blocks for some milliseconds.
+    /// Opens the access of an execution within these layers, which can change while it runs. Blocks for some
+    /// milliseconds.
     ///
     /// # Errors
     /// If the listener, the credential or the inspection cannot be created.
@@ -121,20 +124,19 @@ impl Egress {
     pub(crate) fn open(
         launcher: &Launcher,
         proxy: &EgressProxy,
-        (layers, asked): (&Layers, &airlock_domain::Inspection),
+        (layers, asked): (&LiveLayers, &airlock_domain::Inspection),
         session: &Session,
     ) -> Result<Self, EgressError> {
         let inspection = proxy.inspector.inspection(asked)?;
         let token = Token::random()?;
         let listener = TcpListener::from_std(launcher.session_listener(session)?).map_err(listener_failed)?;
-        Ok(Self { proxy: proxy.clone(), layers: layers.clone(), inspection, listener, token })
+        Ok(Self { proxy: proxy.clone(), layers: layers.subscribe(), inspection, listener, token })
     }
 
     /// Serves connections of this sandbox from now on. Earlier ones wait in the listener's queue.
     pub(crate) fn serve(self, sandbox: &Control) -> Serving {
         let Self { proxy, layers, inspection, listener, token } = self;
         let (queue, mut reports) = mpsc::channel(REPORTS);
-        let (_, layers) = watch::channel(Arc::new(layers));
         let cancel = CancellationToken::new();
         let stop = cancel.clone().drop_guard();
         let processes: Arc<dyn Processes> = Arc::new(SandboxProcesses::new(sandbox));

@@ -34,7 +34,7 @@ use tracing::{Instrument, Span};
 
 use crate::{
     egress::{Connections, Egress},
-    files, floor,
+    files,
     guard::Watch,
     secrets::Replacer,
     spool::{Drain, JobSpool, Stop, StreamWriter, Writers},
@@ -122,12 +122,12 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     // Last, so that they apply to every path that the profile's rules show.
     masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
-    let egress = match &job.network {
-        floor::Network::Open(layers) => {
+    let egress = match &job.handle.network {
+        Some(layers) => {
             let allowed = (layers, &grant.profile.inspection);
             Some(Egress::open(&tools.launcher, &tools.proxy, allowed, &session)?)
         }
-        floor::Network::None | floor::Network::Closed => None,
+        None => None,
     };
     let mut env = environment(grant, &profile, &scrubbed.passed, place)?;
     if let Some(egress) = &egress {

@@ -126,8 +126,8 @@ impl Create {
 
 /// Change the mode, the network or the idle timeout of a session.
 ///
-/// The new mode and network apply to commands that are decided from now on. The change counts as a use of the
-/// session.
+/// The new mode applies to commands that are decided from now on. The new network also applies to running commands. The
+/// change counts as a use of the session.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  id=$(airlock session create)\n  airlock session update --mode plan --idle-timeout 2h $id"

@@ -220,6 +220,13 @@ impl From<ToRunner> for wire::ConnectResponse {
                 execution_id: execution_id.to_string(),
                 timeout: Some(wire_duration(timeout)),
             }),
+            ToRunner::SetSessionNetwork { session_id, version, network } => {
+                Down::SetSessionNetwork(wire::SetSessionNetwork {
+                    session_id: session_id.to_string(),
+                    version,
+                    network: network.map(Into::into),
+                })
+            }
             ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
             ToRunner::Probe { number } => Down::Probe(wire::Probe { number }),
             ToRunner::OpenExchange { ticket } => Down::OpenExchange(wire::OpenExchange { ticket }),
@@ -271,6 +278,11 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::DetachJob(detach) => Self::DetachJob {
                 execution_id: parsed("detach_job.execution_id", &detach.execution_id)?,
                 timeout: duration("detach_job.timeout", detach.timeout)?,
+            },
+            Down::SetSessionNetwork(set) => Self::SetSessionNetwork {
+                session_id: parsed("set_session_network.session_id", &set.session_id)?,
+                version: set.version,
+                network: set.network.map(Into::into),
             },
             Down::Drain(wire::Drain { undo }) => Self::Drain { undo },
             Down::Probe(wire::Probe { number }) => Self::Probe { number },

@@ -293,6 +293,12 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::SignalJob { execution_id, signal: Signal::Usr1 },
         ToRunner::ResizeJob { execution_id, size: TerminalSize { rows: 1, cols: 4096 } },
         ToRunner::DetachJob { execution_id, timeout: Duration::from_secs(1800) },
+        ToRunner::SetSessionNetwork { session_id, version: 3, network: None },
+        ToRunner::SetSessionNetwork {
+            session_id,
+            version: u64::MAX,
+            network: Some(NetworkRules { any: true, allow: vec!["a.b".to_owned()], deny: vec![] }),
+        },
         ToRunner::Drain { undo: true },
         ToRunner::Probe { number: 7 },
         ToRunner::OpenExchange { ticket: "t".to_owned() },

@@ -52,6 +52,14 @@ impl Network {
         Ok(Self::Open(Layers::new(layers)))
     }
 
+    /// Returns the layers, if the job has a network.
+    pub(crate) fn layers(&self) -> Option<&Layers> {
+        match self {
+            Self::None | Self::Closed => None,
+            Self::Open(layers) => Some(layers),
+        }
+    }
+
     /// Returns the reason why the job runs without the network of its grant. Empty if it has the network, or the grant
     /// contains none.
     pub(crate) fn problem(&self) -> String {

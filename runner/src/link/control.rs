@@ -270,6 +270,9 @@ fn handle_request(services: &Services, message: ToRunner) {
         ToRunner::SignalJob { execution_id, signal } => jobs.signal(&execution_id, signal),
         ToRunner::ResizeJob { execution_id, size } => jobs.resize(&execution_id, size),
         ToRunner::DetachJob { execution_id, timeout } => jobs.detach(&execution_id, timeout),
+        ToRunner::SetSessionNetwork { session_id, version, network } => {
+            jobs.set_session_network(session_id, version, network.as_ref());
+        }
         ToRunner::Drain { undo } => draining.set_by_server(!undo),
         ToRunner::Welcome { .. }
         | ToRunner::OpenOutput { .. }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     clock,
     config::RunnerConfig,
-    egress,
+    egress::{self, LiveLayers},
     environ::Environ,
     floor::{self, Below, Outside, Refusal},
     job::{self, DISK_SHORT, DiskSpace, Handle, Job, Tools},
@@ -177,6 +177,7 @@ impl Admission {
             .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
         let has_input = grant.command.stdin || grant.command.pty.is_some();
         let input = has_input.then(|| Input::new(self.config.limits.stdin_turn));
+        let live = network.layers().cloned().map(LiveLayers::new);
         let job = Job {
             id: offer.execution_id,
             grant: grant.clone(),
@@ -187,7 +188,7 @@ impl Admission {
             snapshot,
             session,
             traceparent: offer.traceparent.clone(),
-            handle: Arc::new(Handle::new(input)),
+            handle: Arc::new(Handle::new(input, live)),
         };
         Ok((job, self.room()))
     }

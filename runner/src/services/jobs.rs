@@ -11,8 +11,8 @@ use std::{
 };
 
 use airlock_domain::{
-    CancelledBy, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, SessionId,
-    Signal, TerminalSize,
+    CancelledBy, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, NetworkRules,
+    SessionId, Signal, TerminalSize,
 };
 use airlock_faults::{Point, hit};
 use airlock_runner_lifecycle::jobs::{Effect, Event, Known, OfferKey, Room, Terms};
@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     clock,
+    egress::session_rules,
     floor::Refusal,
     job::{self, Handle, Job},
     journal::{Journal, JournalError},
@@ -301,6 +302,21 @@ impl Jobs {
     pub(crate) fn detach(&self, id: &ExecutionId, timeout: Duration) {
         if let Some(job) = self.running_job(id) {
             job.detach(timeout.min(self.max_timeout));
+        }
+    }
+
+    /// Replaces a session's network rules for its jobs that have not ended.
+    pub(crate) fn set_session_network(
+        &self,
+        session: SessionId,
+        version: u64,
+        network: Option<&NetworkRules>,
+    ) {
+        let rules = network.map(session_rules);
+        for live in self.live().values().filter(|live| live.session == session) {
+            if let Some(layers) = &live.handle.network {
+                layers.set_session(version, rules.clone());
+            }
         }
     }
 

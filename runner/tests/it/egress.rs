@@ -25,7 +25,7 @@ const WAITS: &str = "echo $AIRLOCK_PROXY; until [ -e go ]; do sleep 0.05; done";
 const ANNOUNCED: &str = "env | grep -i proxy; true";
 
 /// Returns a fixture whose floor permits every public host, and this address.
-async fn fixture_with(address: &str) -> Fixture {
+pub(crate) async fn fixture_with(address: &str) -> Fixture {
     let network = NetworkRules { any: true, allow: vec![address.to_owned()], deny: Vec::new() };
     Fixture::with(Manners::default(), |config| config.floor.network = OrNone(Some(network.into()))).await
 }
@@ -145,7 +145,7 @@ async fn a_variable_of_the_request_replaces_that_of_the_proxy_and_one_of_the_pro
 }
 
 /// Serves one answer to each HTTP request at an address of the host, until the task is dropped.
-async fn host() -> (String, tokio::task::JoinSet<()>) {
+pub(crate) async fn host() -> (String, tokio::task::JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let mut task = tokio::task::JoinSet::new();

@@ -7,6 +7,7 @@ mod confined;
 mod controls;
 mod disks;
 mod egress;
+mod egress_live;
 mod exchanges;
 mod fake;
 mod faults;

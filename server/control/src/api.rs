@@ -22,7 +22,7 @@ pub struct UpdateSession {
     pub mode: Option<Mode>,
     /// Never zero.
     pub idle_timeout: Option<Duration>,
-    /// The rules that narrow the profile's network for commands that are decided from now on.
+    /// The rules that narrow the profile's network, for running and later commands.
     pub network: Option<NetworkChange>,
 }
 

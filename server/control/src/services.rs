@@ -413,6 +413,7 @@ mod tests {
     mod leading;
     mod limits;
     mod links;
+    mod networks;
     mod order;
     mod placing;
     mod remember;

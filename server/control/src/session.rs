@@ -6,6 +6,7 @@
 mod close;
 pub(crate) mod create;
 mod forward;
+mod network;
 mod remote;
 mod restore;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use airlock_domain::{Mode, SessionId};
 use airlock_store::{
-    Cas, NetworkChange, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError,
+    Cas, ChangedBy, NetworkChange, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError,
     record::{SessionRecord, SessionState},
 };
 
@@ -128,6 +129,10 @@ fn not_permitted(profile: &ResolvedProfile, mode: Mode) -> FieldViolation {
     violation("mode", format!("profile `{name}` does not permit mode `{mode}`"))
 }
 
+fn changed_by(who: &Principal) -> ChangedBy {
+    ChangedBy { principal: who.name.clone(), peer: who.peer.clone() }
+}
+
 /// Returns a change of only the state.
 fn to_state(state: SessionState, why: &str) -> SessionChange {
     SessionChange { state: Some((state, why.to_owned())), ..SessionChange::default() }
@@ -136,6 +141,7 @@ fn to_state(state: SessionState, why: &str) -> SessionChange {
 impl Sessions {
     /// Changes the mode, the network or the idle timeout of an open session, and counts as a use. Queued commands are
     /// decided again before their start, in the tighter of their own mode and the session's, with the session's network.
+    /// A new network also applies to running commands; if no server has a link to the runner, on its next link.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`), `Invalid` for a mode
@@ -159,6 +165,7 @@ impl Sessions {
         let change = SessionChange {
             mode: update.mode,
             idle_timeout: update.idle_timeout,
+            by: update.network.is_some().then(|| changed_by(who)),
             network: update.network,
             used: true,
             ..SessionChange::default()
@@ -169,6 +176,9 @@ impl Sessions {
             .ok_or_else(|| no_such_session(id))?;
         // It may have been closed in the meantime.
         check_open(&after)?;
+        if change.network.is_some() {
+            self.send_network(&after).await;
+        }
         Ok(after)
     }
 }

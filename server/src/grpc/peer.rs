@@ -212,6 +212,7 @@ fn may_be_told(message: &ToRunner) -> bool {
         | ToRunner::SignalJob { .. }
         | ToRunner::ResizeJob { .. }
         | ToRunner::DetachJob { .. }
+        | ToRunner::SetSessionNetwork { .. }
         | ToRunner::Drain { .. } => true,
         ToRunner::Welcome { .. }
         | ToRunner::OpenSession { .. }

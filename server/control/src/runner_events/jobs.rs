@@ -59,6 +59,9 @@ impl JobReports {
                 link.set_reported(id, attempt);
                 // Recorded regardless of the server that made the offer.
                 self.slots.note(runner, id);
+                if report.phase == JobPhase::Running {
+                    self.sessions.repeat_network(link, record.session_id).await?;
+                }
                 record
             }
             (Reception::Over, Some(record)) => {

@@ -7,20 +7,24 @@ use std::{
 };
 
 use airlock_domain::{
-    CancelledBy, Cause, Epoch, ExecutionId, ExecutionState, FromRunner, JobPhase, LinkState, OutputState,
-    RunnerHello, RunnerId, SessionId, Started, ToRunner,
+    CancelledBy, Cause, Epoch, ExecutionId, ExecutionState, FromRunner, JobPhase, LinkState, NetworkRules,
+    OutputState, RunnerHello, RunnerId, SessionId, Started, ToRunner,
 };
 use airlock_output::stream::LinkUnavailable;
 use airlock_store::{
-    PageQuery,
+    NetworkChange, PageQuery,
     record::{ExecutionRecord, LiveExecution, SessionState},
     testing::{self, PATIENCE},
 };
 
 use super::support::{Runner, World, exited, hello, run, who};
 use crate::{
-    api::CreateSession, fleet::PeerClient, links::LinkRefusal, reconcile::reconcile_once,
-    runners::RunnerState, services::Services,
+    api::{CreateSession, UpdateSession},
+    fleet::PeerClient,
+    links::LinkRefusal,
+    reconcile::reconcile_once,
+    runners::RunnerState,
+    services::Services,
 };
 
 /// The servers of a test by name. The name is also the address.
@@ -170,6 +174,11 @@ async fn a_server_without_a_link_has_one_with_a_link_place_and_tells_through_it(
     assert_eq!(job.execution_id, record.id);
     let placed = two.world.until(record.id, ExecutionState::Running).await;
     assert_eq!(placed.owner_server.as_deref(), Some("server-1"), "the server with the link controls it");
+
+    let network = Some(NetworkChange::Set(NetworkRules::default()));
+    let change = UpdateSession { network, ..UpdateSession::default() };
+    let after = two.second.sessions.update(who("ann"), session.id, change).await.unwrap();
+    assert_eq!(runner.new_network().await, (after.version, after.network));
 
     two.second.executions.cancel(who("ann"), record.id, CancelledBy::Admin).await.unwrap();
     assert_eq!(runner.expect_end(record.id).await, Cause::Cancelled(CancelledBy::Admin));

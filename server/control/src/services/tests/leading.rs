@@ -108,14 +108,18 @@ async fn what_waits_gets_the_network_that_the_session_has_at_its_turn() {
     world.start(&session, "touch a").await;
     let first = runner.take().await;
     assert_eq!(first.grant.egress, [only(&["a.example"]), only(&["a.example", "b.example"])]);
+    runner.new_network().await;
     world.start(&session, "touch b").await;
     world.start(&session, "touch c").await;
     assert_eq!(update(&world, &session, set(only(&[]))).await.network, Some(only(&[])));
+    runner.new_network().await;
     runner.ends(&first, 0).await;
     let second = runner.take().await;
+    runner.new_network().await;
     assert_eq!(second.grant.egress, [], "the session allows nothing now");
     let reset = UpdateSession { network: Some(NetworkChange::Reset), ..UpdateSession::default() };
     assert_eq!(update(&world, &session, reset).await.network, None);
+    runner.new_network().await;
     runner.ends(&second, 0).await;
     assert_eq!(runner.take().await.grant.egress, [only(&["a.example"])]);
 }

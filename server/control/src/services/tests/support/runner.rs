@@ -8,7 +8,8 @@ use std::{
 
 use airlock_domain::{
     Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
-    RunnerHello, SessionId, SessionPhase, SessionReport, SessionSnapshot, StartJob, Started, ToRunner,
+    NetworkRules, RunnerHello, SessionId, SessionPhase, SessionReport, SessionSnapshot, StartJob, Started,
+    ToRunner,
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 
@@ -127,6 +128,14 @@ impl Runner {
     pub(crate) async fn next_job(&mut self) -> StartJob {
         match self.next().await {
             ToRunner::StartJob(job) => *job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits for the network of a session, with the version of the session.
+    pub(crate) async fn new_network(&mut self) -> (u64, Option<NetworkRules>) {
+        match self.next().await {
+            ToRunner::SetSessionNetwork { version, network, .. } => (version, network),
             other => panic!("{other:?}"),
         }
     }

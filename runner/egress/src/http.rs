@@ -79,6 +79,8 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let client = Client::new(Arc::clone(execution), None);
+    // The connection to the target is open already.
+    client.set_forwarding(Some(opened.watch.clone()));
     let (stream, _, _) = converse(stream, Vec::new(), Some(Inside::tls(opened)), client).await?;
     Ok(stream)
 }

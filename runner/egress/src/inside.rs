@@ -22,14 +22,19 @@ const NO_HANDSHAKE: &str = "the TLS handshake with the command failed; the progr
 ///
 /// # Errors
 ///
-/// Fails if the client does not complete the handshake in time, or if the connection breaks.
+/// Fails if the client does not complete the handshake in time, the connection breaks, or it is no longer permitted.
 pub(crate) async fn serve(asked: Asked, execution: &Arc<Execution>) -> io::Result<TcpStream> {
     let Asked { client, early, opened } = asked;
     let inspection = execution.access.inspection.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
     let settings = inspection.server(&opened.target.host).map_err(io::Error::other)?;
     let (reader, writer) = client.into_split();
     let stream = join(Cursor::new(early).chain(reader), writer);
-    let accepted = time::timeout(execution.limits().head, TlsAcceptor::from(settings).accept(stream)).await;
+    let accepting = time::timeout(execution.limits().head, TlsAcceptor::from(settings).accept(stream));
+    let accepted = tokio::select! {
+        biased;
+        accepted = accepting => accepted,
+        () = opened.watch.clone().revoked() => return Err(io::ErrorKind::PermissionDenied.into()),
+    };
     let stream = match accepted {
         Ok(Ok(stream)) => stream,
         failed => {

@@ -1,24 +1,30 @@
 //! Tests of a change of the session's network while its commands run.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use airlock_config::OrNone;
 use airlock_domain::{
-    Cause, ExecutionId, FromRunner, Grant, JobPhase, NetworkRules, OutputStream, PushFromRunner,
+    Cause, ExecutionId, FromRunner, Grant, Inspection, JobPhase, NetworkRules, OutputStream, PushFromRunner,
     PushToRunner, SessionId, ToRunner,
 };
+use airlock_mounts::ScratchDir;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpListener,
     sync::{mpsc, oneshot},
     task::JoinSet,
 };
+use tokio_rustls::TlsAcceptor;
 
 use crate::{
     egress::{fixture_with, host},
     fake::{Manners, Output},
     fixture::{Fixture, grant},
+    inspected::settings,
 };
 
 /// The bound of a change is one second; a busy host gets more.
@@ -172,42 +178,115 @@ async fn a_change_cannot_widen_beyond_profile_request_and_floor() {
     }
 }
 
-/// Serves a long answer: sends `begin`, and `more` when told to. Returns its address.
-async fn slow() -> (String, oneshot::Sender<()>, JoinSet<()>) {
+/// Serves a long answer, inside TLS if it has an acceptor: sends `begin`, and `more` when told to. Returns its address.
+async fn slow(tls: Option<TlsAcceptor>) -> (String, oneshot::Sender<()>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (go, told) = oneshot::channel();
     let mut task = JoinSet::new();
     task.spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let _ = stream.read(&mut [0; 1024]).await.unwrap();
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegin\n").await.unwrap();
-        told.await.unwrap();
-        stream.write_all(b"more\n").await.unwrap();
-        // Until the proxy closes it.
-        let _ = stream.read(&mut [0; 1]).await;
+        let (stream, _) = listener.accept().await.unwrap();
+        match tls {
+            Some(tls) => answer(tls.accept(stream).await.unwrap(), told).await,
+            None => answer(stream, told).await,
+        }
     });
     (address, go, task)
 }
 
+async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, told: oneshot::Receiver<()>) {
+    let _ = stream.read(&mut [0; 1024]).await.unwrap();
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegin\n").await.unwrap();
+    stream.flush().await.unwrap();
+    told.await.unwrap();
+    stream.write_all(b"more\n").await.unwrap();
+    stream.flush().await.unwrap();
+    // Until the proxy closes it.
+    let _ = stream.read(&mut [0; 1]).await;
+}
+
+/// Runs a command that reads the slow answer, and changes the session's rules. Only the second change closes the
+/// connection.
+async fn closes(it: &mut Fixture, grant: Grant, entry: &str, go: oneshot::Sender<()>) {
+    let session = grant.session_id;
+    let id = it.offer(grant).await;
+    it.job(id, JobPhase::Running).await;
+    let mut shown = Shown::of(it, id).await;
+    shown.until_last("begin").await;
+    set(it, session, 2, Some(only(&[entry, "other.example"]))).await;
+    go.send(()).unwrap();
+    shown.until_last("more").await;
+    assert!(!shown.text.contains("closed"), "the control: {}", shown.text);
+    let begun = Instant::now();
+    set(it, session, 3, Some(only(&["other.example"]))).await;
+    shown.until_last("closed").await;
+    let took = begun.elapsed();
+    println!("closed after {} ms", took.as_millis());
+    assert!(took < EFFECTIVE, "{took:?}");
+    let result = it.job(id, JobPhase::Ended).await.result.unwrap();
+    assert!(result.violations.iter().any(|one| one.kind == "refused"), "{:?}", result.violations);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_closes_an_open_tunnel_that_it_no_longer_allows() {
-    let (address, go, _serving) = slow().await;
+    let (address, go, _serving) = slow(None).await;
     let entry = format!("{address}/tcp");
     let mut it = fixture_with(&entry).await;
     let session = it.open("").await;
     let command = format!("curl -s -N -p --noproxy '' http://{address}/; echo closed");
-    let id = it.offer(with(session, &command, vec![only(&[&entry])])).await;
-    it.job(id, JobPhase::Running).await;
-    let mut shown = Shown::of(&mut it, id).await;
-    shown.until_last("begin").await;
-    set(&mut it, session, 2, Some(only(&[&entry, "other.example"]))).await;
-    go.send(()).unwrap();
-    shown.until_last("more").await;
-    assert!(!shown.text.contains("closed"), "the control: {}", shown.text);
-    set(&mut it, session, 3, Some(only(&["other.example"]))).await;
-    shown.until_last("closed").await;
-    let result = it.job(id, JobPhase::Ended).await.result.unwrap();
-    assert!(result.violations.iter().any(|one| one.kind == "refused"), "{:?}", result.violations);
+    closes(&mut it, with(session, &command, vec![only(&[&entry])]), &entry, go).await;
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_closes_open_tls_that_is_inspected() {
+    let (authority, settings) = settings();
+    let (address, go, _serving) = slow(Some(TlsAcceptor::from(settings))).await;
+    let files = ScratchDir::new();
+    let ca = files.path().join("ca.pem");
+    fs::write(&ca, authority).unwrap();
+    let network = only(&[&address]);
+    let mut it = Fixture::with(Manners::default(), |config| {
+        config.floor.network = OrNone(Some(network.clone().into()));
+        config.egress.ca = Some(ca);
+    })
+    .await;
+    let session = it.open("").await;
+    let command = format!("curl -s -N --noproxy '' https://{address}/; echo closed");
+    let mut grant = with(session, &command, vec![network]);
+    grant.profile.inspection = Inspection { requests: vec![format!("GET {address}")], secrets: Vec::new() };
+    closes(&mut it, grant, &address, go).await;
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_without_a_network_gets_none_by_a_change() {
+    let (address, _serving) = host().await;
+    let mut it = fixture_with(&address).await;
+    let session = it.open("").await;
+    let all = only(&[&address]);
+    let ask = format!("curl -s -m 60 --noproxy '' -o /dev/null -w '%{{http_code}} ' http://{address}/");
+    let command = format!("until [ -e go ]; do sleep 0.02; done; {ask}; env | grep -c AIRLOCK_PROXY");
+    // The last one is the control: it began with a network that allows nothing that it asks for.
+    let grants = [
+        Grant { read_only: true, ..grant(session, &command) },
+        grant(session, &command),
+        with(session, &command, vec![all.clone(), only(&["other.example"])]),
+    ];
+    let mut ids = Vec::new();
+    for grant in grants {
+        let id = it.offer(grant).await;
+        it.job(id, JobPhase::Running).await;
+        ids.push(id);
+    }
+    set(&mut it, session, 2, Some(all)).await;
+    it.let_go("go");
+    let mut said = Vec::new();
+    for id in ids {
+        it.job(id, JobPhase::Ended).await;
+        said.push(it.text(id, OutputStream::Stdout).await);
+    }
+    assert_eq!(said[..2], ["000 0\n", "000 0\n"]);
+    assert!(said[2].starts_with("200 "), "the control: {said:?}");
     it.shut_down().await;
 }

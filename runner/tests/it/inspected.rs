@@ -69,7 +69,8 @@ impl Site {
     }
 }
 
-fn settings() -> (String, Arc<ServerConfig>) {
+/// Returns the authority, and the settings of a server at `127.0.0.1`.
+pub(crate) fn settings() -> (String, Arc<ServerConfig>) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

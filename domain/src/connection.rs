@@ -15,8 +15,13 @@ pub struct Connection {
     pub verdict: ConnectionVerdict,
     /// The entry that allowed or denied it. Empty: no entry matches.
     pub rule: String,
-    /// The layer that refused it: `profile`, `session`, `request` or `floor`. Empty if none did.
+    /// The first layer that refused it, or that warned about it: `profile`, `session`, `request` or `floor`. Empty if
+    /// none did.
     pub layer: String,
+    /// The other layers that refused it, or that warned about it.
+    pub other_layers: Vec<String>,
+    /// The kind of the address that was refused, such as `private`, if the host itself was allowed. Empty otherwise.
+    pub address_kind: String,
     /// The remedy for a refusal, or the reason for a failure.
     pub reason: String,
     /// Bytes from the command to the host.
@@ -45,7 +50,7 @@ pub enum ConnectionProtocol {
 pub enum ConnectionVerdict {
     /// The rules allowed it, and the host was connected.
     Allowed,
-    /// The rules refuse it, and it was only reported.
+    /// The rules do not allow it, and it was only reported.
     Warned,
     /// The rules refused it, or no longer allow it.
     Refused,

@@ -23,6 +23,9 @@ pub struct NetworkRules {
     /// Denied hosts. At most [`NETWORK_ENTRIES`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// Lets public hosts through that the rules do not allow, and reports them. Other rules can still refuse them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warn: bool,
 }
 
 /// The requests that a profile permits inside TLS, and the secrets that the runner's proxy inserts into them. Both can
@@ -50,15 +53,15 @@ impl Inspection {
     #[must_use]
     pub fn beyond_limit(&self) -> Option<String> {
         let Self { requests, secrets } = self.clone();
-        NetworkRules { any: false, allow: requests, deny: secrets }.beyond_limit()
+        NetworkRules { allow: requests, deny: secrets, ..NetworkRules::default() }.beyond_limit()
     }
 }
 
 impl NetworkRules {
-    /// Reports whether the rules allow no host at all.
+    /// Reports whether the rules let no host through at all.
     #[must_use]
     pub fn allow_nothing(&self) -> bool {
-        !self.any && self.allow.is_empty()
+        !self.any && self.allow.is_empty() && !self.warn
     }
 
     /// Returns the size of all entries in bytes.

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn rules_beyond_a_limit_are_refused() {
         let entry = "a".repeat(NETWORK_BYTES / NETWORK_ENTRIES);
-        let most = NetworkRules { any: false, allow: vec![entry; NETWORK_ENTRIES], deny: Vec::new() };
+        let most = NetworkRules { allow: vec![entry; NETWORK_ENTRIES], ..NetworkRules::default() };
         let mut large = most.clone();
         large.deny = vec!["a".to_owned()];
         let fits = Grant { egress: vec![most.clone(); NETWORK_LAYERS], ..testing::grant() };

@@ -141,8 +141,7 @@ impl Egress {
         let stop = cancel.clone().drop_guard();
         let processes: Arc<dyn Processes> = Arc::new(SandboxProcesses::new(sandbox));
         let (processes, events) = (Some(processes), Events::new(queue));
-        let access =
-            Access { token, processes, layers, warn: false, inspection, events: events.clone(), cancel };
+        let access = Access { token, processes, layers, inspection, events: events.clone(), cancel };
         let mut collector = Collector::new(proxy.metrics.clone(), Span::current());
         let mut task = JoinSet::new();
         task.spawn(async move {

@@ -44,7 +44,6 @@ impl TestProxy {
             token: token.clone(),
             processes: None,
             layers,
-            warn: false,
             inspection: None,
             events: Events::new(queue),
             cancel: CancellationToken::new(),

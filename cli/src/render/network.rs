@@ -12,14 +12,17 @@ pub fn text(rules: Option<&NetworkRules>) -> String {
         let shown: Vec<_> = list.iter().map(|entry| escape::line(entry.as_bytes())).collect();
         shown.join(", ")
     };
-    let Some(NetworkRules { any, allow, deny }) = rules else { return "none".to_owned() };
+    let Some(NetworkRules { any, allow, deny, warn }) = rules else { return "none".to_owned() };
     let allowed = match (any, allow.is_empty()) {
+        (false, true) if *warn => "nothing".to_owned(),
         (false, true) => return "none".to_owned(),
         (false, false) => shown(allow),
         (true, true) => "every public host".to_owned(),
         (true, false) => format!("every public host, {}", shown(allow)),
     };
-    if deny.is_empty() { allowed } else { format!("{allowed}, except {}", shown(deny)) }
+    let except = if deny.is_empty() { String::new() } else { format!(", except {}", shown(deny)) };
+    let others = if *warn { "; warns about other public hosts" } else { "" };
+    format!("{allowed}{except}{others}")
 }
 
 /// Formats rules as JSON. `None` is null.
@@ -27,7 +30,7 @@ pub fn text(rules: Option<&NetworkRules>) -> String {
 pub fn json(rules: Option<&NetworkRules>) -> Value {
     rules.map_or(
         Value::Null,
-        |NetworkRules { any, allow, deny }| json!({"any": any, "allow": allow, "deny": deny}),
+        |NetworkRules { any, allow, deny, warn }| json!({"any": any, "allow": allow, "deny": deny, "warn": warn}),
     )
 }
 
@@ -61,6 +64,8 @@ pub fn connection_json(one: &Connection) -> Value {
         "verdict": names::lower::<ConnectionVerdict>(one.verdict),
         "rule": one.rule,
         "layer": one.layer,
+        "other_layers": one.other_layers,
+        "address_kind": one.address_kind,
         "reason": one.reason,
         "bytes_up": one.bytes_up,
         "bytes_down": one.bytes_down,
@@ -77,12 +82,16 @@ mod tests {
     fn rules_are_one_line_without_control_characters() {
         let rules = |any, allow: &[&str], deny: &[&str]| {
             let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-            text(Some(&NetworkRules { any, allow: owned(allow), deny: owned(deny) }))
+            text(Some(&NetworkRules { any, allow: owned(allow), deny: owned(deny), warn: false }))
         };
+        let warns =
+            |allow: Vec<String>| text(Some(&NetworkRules { allow, warn: true, ..Default::default() }));
         assert_eq!(text(None), "none");
         assert_eq!(rules(false, &[], &["a.example"]), "none");
         assert_eq!(rules(false, &["pypi", "npm"], &["a.example"]), "pypi, npm, except a.example");
         assert_eq!(rules(true, &[], &[]), "every public host");
+        assert_eq!(warns(vec![]), "nothing; warns about other public hosts");
+        assert_eq!(warns(vec!["pypi".to_owned()]), "pypi; warns about other public hosts");
         assert_eq!(rules(true, &["10.0.0.5:5432/tcp"], &[]), "every public host, 10.0.0.5:5432/tcp");
         assert!(!rules(false, &["\u{1b}[2J\n"], &[]).contains(['\u{1b}', '\n']));
     }

@@ -65,11 +65,12 @@ impl AddressGuard {
         }
         silent.sort_unstable();
         silent.dedup();
-        let Some(layer) = silent.first().copied() else {
+        let Some((layer, others)) = silent.split_first() else {
             return Ok(());
         };
         let remedy = refusal::add(&join(entries, "and"), &silent);
-        Err(Refusal { target: target.to_string(), address, rule: None, layer, remedy })
+        let (layer, others) = (*layer, others.to_vec());
+        Err(Refusal { target: target.to_string(), address, rule: None, layer, others, remedy })
     }
 
     fn kind_of_view(&self, address: IpAddr) -> AddressKind {

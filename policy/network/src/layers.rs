@@ -29,7 +29,14 @@ pub enum Verdict {
         /// allows a raw tunnel.
         rule: String,
     },
-    /// A layer denies the target, or does not allow it.
+    /// No layer denies the target. At least one layer does not allow it, but only warns. All others allow it.
+    Warned {
+        /// The layers that do not allow the target, and the change after which they would.
+        refusal: Refusal,
+        /// Whether every layer permits a raw tunnel.
+        raw: bool,
+    },
+    /// A layer denies the target, or does not allow it and does not only warn.
     Refused(Refusal),
 }
 
@@ -50,7 +57,7 @@ impl Layers {
         Self(layers)
     }
 
-    /// Decides about a target. Every layer must allow it. An entry that denies it in any layer wins.
+    /// Decides about a target. Every layer must allow it, or only warn. An entry that denies it in any layer wins.
     ///
     /// This does not decide about the address that a name resolves to: see [`crate::AddressGuard::check`].
     #[must_use]
@@ -59,7 +66,7 @@ impl Layers {
     }
 
     /// Decides about a tunnel to a target that carries neither TLS nor HTTP. Every layer must allow it by an entry that
-    /// ends in `/tcp`.
+    /// ends in `/tcp`, or only warn.
     #[must_use]
     pub fn decide_raw(&self, target: &Target) -> Verdict {
         self.judge(target, true)
@@ -83,13 +90,17 @@ impl Layers {
             return Verdict::Refused(refusal);
         }
         let allowed = |rules: &Rules| rules.allows(target).is_some_and(|allowed| allowed.raw || !raw);
+        let refusing = self.without(|rules| allowed(rules) || rules.warns(target));
+        if !refusing.is_empty() {
+            return Verdict::Refused(not_allowed(target, raw, &refusing));
+        }
         let silent = self.without(allowed);
         let mut rules = self.0.iter().filter_map(|layer| layer.rules.allows(target));
         // The rule that allows the least decides about a raw tunnel.
-        let rule = rules.clone().find(|allowed| !allowed.raw).or_else(|| rules.next());
-        match rule {
+        let least = rules.clone().find(|allowed| !allowed.raw);
+        match least.or_else(|| rules.next()) {
             Some(allowed) if silent.is_empty() => Verdict::Allowed { rule: allowed.rule.to_owned() },
-            _ => Verdict::Refused(not_allowed(target, raw, &silent)),
+            _ => Verdict::Warned { refusal: not_allowed(target, raw, &silent), raw: least.is_none() },
         }
     }
 
@@ -117,6 +128,7 @@ impl Layers {
             address: None,
             rule: Some(rule.to_owned()),
             layer,
+            others: denials.iter().skip(1).map(|(layer, _)| *layer).collect(),
             remedy: refusal::remove(&denials),
         })
     }
@@ -130,6 +142,7 @@ fn not_allowed(target: &Target, raw: bool, silent: &[LayerName]) -> Refusal {
         address: None,
         rule: None,
         layer: silent.first().copied().unwrap_or(LayerName::Profile),
+        others: silent.iter().skip(1).copied().collect(),
         remedy: refusal::add(&join(preset.into_iter().chain([entry]), "or"), silent),
     }
 }

@@ -28,6 +28,8 @@ pub struct Refusal {
     pub rule: Option<String>,
     /// The first layer that refuses the target.
     pub layer: LayerName,
+    /// The other layers that refuse it.
+    pub others: Vec<LayerName>,
     /// The change that would let the target through, in every layer that refuses it.
     pub remedy: String,
 }
@@ -66,6 +68,14 @@ pub(crate) fn join(entries: impl IntoIterator<Item = String>, word: &str) -> Str
 }
 
 impl LayerName {
+    /// Returns the layer with this name, as its text form writes it.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Profile, Self::Session, Self::Request, Self::Floor]
+            .into_iter()
+            .find(|one| one.to_string() == name)
+    }
+
     const fn allow_list(self) -> &'static str {
         match self {
             Self::Profile => "`network.allow` of the profile",
@@ -98,7 +108,7 @@ impl fmt::Display for LayerName {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { target, address, rule, layer, remedy } = self;
+        let Self { target, address, rule, layer, remedy, .. } = self;
         write!(f, "`{target}`")?;
         if let Some(RefusedAddress { ip, kind }) = address {
             write!(f, " is at the {kind} address {ip}, which")?;

@@ -1,4 +1,5 @@
-//! The rules of one layer: allowed hosts, denied hosts, and whether every public host is allowed.
+//! The rules of one layer: allowed hosts, denied hosts, whether every public host is allowed, and whether the layer only
+//! warns.
 //!
 //! [`entry`] parses one entry. This module reads the lists, and replaces presets by their entries.
 
@@ -30,6 +31,7 @@ pub struct Rules {
     any: bool,
     allow: Vec<Entry>,
     deny: Vec<Entry>,
+    warn: bool,
 }
 
 /// The rule that allows a target.
@@ -50,12 +52,25 @@ impl Rules {
         let mut errors = Vec::new();
         let allow = parse_list(List::Allow, allow, &mut errors);
         let deny = parse_list(List::Deny, deny, &mut errors);
-        if errors.is_empty() { Ok(Self { any, allow, deny }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { any, allow, deny, warn: false }) } else { Err(errors) }
     }
 
-    /// Reports whether the rules allow no host at all.
+    /// Sets whether the layer only warns about public hosts that it does not allow. An entry that denies a host still
+    /// refuses it.
+    #[must_use]
+    pub fn warning(self, warn: bool) -> Self {
+        Self { warn, ..self }
+    }
+
+    /// Reports whether the rules let no host through at all.
     pub(crate) fn allow_nothing(&self) -> bool {
-        !self.any && self.allow.is_empty()
+        !self.any && self.allow.is_empty() && !self.warn
+    }
+
+    /// Reports whether the layer lets a target through that it does not allow. A listed host keeps the limits of its
+    /// entry.
+    pub(crate) fn warns(&self, target: &Target) -> bool {
+        self.warn && self.allows(target).is_none() && is_public(target)
     }
 
     /// Returns the entry that denies a target. An entry without a port denies every port.
@@ -69,7 +84,9 @@ impl Rules {
         let found = entries().find(|entry| entry.is_raw()).or_else(|| entries().next());
         match found {
             Some(entry) => Some(Allowed { rule: entry.text(), raw: entry.is_raw() }),
-            None if self.any && is_public(target) => Some(Allowed { rule: ANY, raw: false }),
+            None if self.any && is_public(target) && WEB_PORTS.contains(&target.port) => {
+                Some(Allowed { rule: ANY, raw: false })
+            }
             None => None,
         }
     }
@@ -80,13 +97,12 @@ impl Rules {
     }
 }
 
-/// Reports whether `any` includes a target. [`crate::AddressGuard`] checks the addresses of a name.
+/// Reports whether the host of a target is public. [`crate::AddressGuard`] checks the addresses of a name.
 fn is_public(target: &Target) -> bool {
-    let is_public = match &target.host {
+    match &target.host {
         Host::Name(name) => !names::is_private(name),
         Host::Address(address) => AddressKind::of(*address) == AddressKind::Public,
-    };
-    is_public && WEB_PORTS.contains(&target.port)
+    }
 }
 
 fn parse_list(list: List, texts: &[String], errors: &mut Vec<RuleError>) -> Vec<Entry> {

@@ -4,14 +4,14 @@ use crate::v1;
 use airlock_domain::NetworkRules;
 
 impl From<NetworkRules> for v1::NetworkRules {
-    fn from(NetworkRules { any, allow, deny }: NetworkRules) -> Self {
-        Self { any, allow, deny }
+    fn from(NetworkRules { any, allow, deny, warn }: NetworkRules) -> Self {
+        Self { any, allow, deny, warn }
     }
 }
 
 impl From<v1::NetworkRules> for NetworkRules {
-    fn from(v1::NetworkRules { any, allow, deny }: v1::NetworkRules) -> Self {
-        Self { any, allow, deny }
+    fn from(v1::NetworkRules { any, allow, deny, warn }: v1::NetworkRules) -> Self {
+        Self { any, allow, deny, warn }
     }
 }
 
@@ -21,8 +21,9 @@ mod tests {
 
     #[test]
     fn rules_survive_the_wire() {
-        for any in [false, true] {
-            let rules = NetworkRules { any, allow: vec!["pypi".to_owned()], deny: vec!["a.b".to_owned()] };
+        for (any, warn) in [(false, true), (true, false)] {
+            let (allow, deny) = (vec!["pypi".to_owned()], vec!["a.b".to_owned()]);
+            let rules = NetworkRules { any, allow, deny, warn };
             assert_eq!(NetworkRules::from(v1::NetworkRules::from(rules.clone())), rules);
         }
     }

@@ -193,7 +193,12 @@ pub(super) fn sample() -> Grant {
 }
 
 fn network(allow: &str) -> NetworkRules {
-    NetworkRules { any: true, allow: vec![allow.to_owned()], deny: vec!["gist.github.com".to_owned()] }
+    NetworkRules {
+        any: true,
+        allow: vec![allow.to_owned()],
+        deny: vec!["gist.github.com".to_owned()],
+        warn: true,
+    }
 }
 
 #[test]
@@ -297,7 +302,12 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::SetSessionNetwork {
             session_id,
             version: u64::MAX,
-            network: Some(NetworkRules { any: true, allow: vec!["a.b".to_owned()], deny: vec![] }),
+            network: Some(NetworkRules {
+                any: true,
+                allow: vec!["a.b".to_owned()],
+                warn: true,
+                ..NetworkRules::default()
+            }),
         },
         ToRunner::Drain { undo: true },
         ToRunner::Probe { number: 7 },

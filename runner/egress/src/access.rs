@@ -97,8 +97,6 @@ pub struct Access {
     pub processes: Option<Arc<dyn Processes>>,
     /// The rules. A change applies to new requests immediately, and closes tunnels that it no longer allows.
     pub layers: watch::Receiver<Arc<Layers>>,
-    /// Lets refused names through and reports them. Addresses that are not public stay refused.
-    pub warn: bool,
     /// The hosts whose TLS the proxy inspects, and the secrets that it inserts. `None`: it inspects nothing.
     pub inspection: Option<Arc<Inspection>>,
     /// Where connections are reported.

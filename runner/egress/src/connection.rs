@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use airlock_network::LayerName;
+use airlock_network::{AddressKind, LayerName};
 
 /// A connection or plain HTTP request that ended, or that was refused. It contains no path, header or credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,12 @@ pub struct Connection {
     pub outcome: Outcome,
     /// The rule that allowed it, or the deny rule that refused it. `None`: no rule allows it.
     pub rule: Option<String>,
-    /// The layer that refused it.
+    /// The first layer that refused it, or that warned about it.
     pub layer: Option<LayerName>,
+    /// The other layers that refused it, or that warned about it.
+    pub others: Vec<LayerName>,
+    /// The kind of the address that was refused, if the host itself was allowed.
+    pub address: Option<AddressKind>,
     /// The change that would allow it, or the reason of a failure.
     pub remedy: Option<String>,
     /// How the command asked for it.
@@ -36,7 +40,7 @@ pub struct Connection {
 pub enum Outcome {
     /// The rules allowed it, and it was connected.
     Allowed,
-    /// The rules refuse it, and it was let through because the access only warns.
+    /// The rules do not allow it, and it was let through because they only warn.
     Warned,
     /// It was refused, or closed because a change of the rules no longer allows it.
     Refused,

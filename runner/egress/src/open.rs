@@ -96,7 +96,6 @@ pub(crate) struct Watch {
     target: Target,
     /// `None`: only the upstream proxy knows it.
     address: Option<IpAddr>,
-    warn: bool,
     report: SharedReport,
 }
 
@@ -138,7 +137,6 @@ impl Execution {
             common: Arc::clone(&self.common),
             target: target.clone(),
             address,
-            warn: self.access.warn,
             report: Arc::clone(&report),
         };
         // The rules may have changed in the meantime. Later changes are the watch's.
@@ -156,9 +154,12 @@ impl Execution {
         report: &mut Report,
     ) -> Result<(TcpStream, Option<IpAddr>, bool), NotOpened> {
         let layers = Arc::clone(&self.access.layers.borrow());
-        let (rule, ignored) = match layers.decide(target) {
-            Verdict::Allowed { rule } => (Some(rule), None),
-            Verdict::Refused(refusal) if self.access.warn => (None, Some(refusal)),
+        let (rule, ignored, needs_tls) = match layers.decide(target) {
+            Verdict::Allowed { rule } => {
+                let needs_tls = needs_tls(&rule);
+                (Some(rule), None, needs_tls)
+            }
+            Verdict::Warned { refusal, raw } => (None, Some(refusal), !raw),
             Verdict::Refused(refusal) => return Err(NotOpened::Refused(Box::new(refusal))),
         };
         let deadline = time::Instant::now() + self.limits().connect;
@@ -182,7 +183,6 @@ impl Execution {
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
             .map_err(|error| NotOpened::Failed(Failure::of(&error, upstream.is_some())))?;
         report.connected(rule.as_deref(), ignored.as_ref());
-        let needs_tls = rule.as_deref().is_some_and(needs_tls) && !self.access.warn;
         Ok((stream, address, needs_tls))
     }
 
@@ -237,7 +237,7 @@ impl Watch {
     fn check(&self) -> Option<Refusal> {
         let layers = Arc::clone(&self.layers.borrow());
         let refusal = match layers.decide(&self.target) {
-            Verdict::Refused(refusal) if !self.warn => Some(refusal),
+            Verdict::Refused(refusal) => Some(refusal),
             _ => {
                 self.address.and_then(|address| self.common.guard.check(address, &layers, &self.target).err())
             }

@@ -81,6 +81,8 @@ impl Report {
             outcome: Outcome::Failed,
             rule: None,
             layer: None,
+            others: Vec::new(),
+            address: None,
             remedy: None,
             protocol,
             bytes_up: 0,
@@ -114,6 +116,8 @@ impl Report {
         self.connection.outcome = Outcome::Refused;
         self.connection.rule.clone_from(&refusal.rule);
         self.connection.layer = Some(refusal.layer);
+        self.connection.others.clone_from(&refusal.others);
+        self.connection.address = refusal.address.map(|address| address.kind);
         self.connection.remedy = Some(refusal.remedy.clone());
     }
 
@@ -121,12 +125,6 @@ impl Report {
     pub(crate) fn refused_contents(&mut self, remedy: &str) {
         self.connection.outcome = Outcome::Refused;
         self.connection.remedy = Some(remedy.to_owned());
-    }
-
-    /// Records that a request is let through although no rule permits it.
-    pub(crate) fn warned_contents(&mut self, remedy: &str) {
-        self.refused_contents(remedy);
-        self.connection.outcome = Outcome::Warned;
     }
 
     pub(crate) fn failed(&mut self, problem: &str) {

@@ -15,7 +15,7 @@ pub(crate) struct Connections {
     /// At most [`CONNECTIONS`].
     pub(crate) kept: Vec<Connection>,
     pub(crate) left_out: u64,
-    /// The connections that were refused or that failed.
+    /// The connections that were refused, that failed, or that were let through with a warning.
     pub(crate) violations: Vec<Violation>,
 }
 
@@ -84,6 +84,8 @@ fn connection(reported: &Reported) -> Connection {
         verdict,
         rule: reported.rule.clone().unwrap_or_default(),
         layer: reported.layer.map(|layer| layer.to_string()).unwrap_or_default(),
+        other_layers: reported.others.iter().map(ToString::to_string).collect(),
+        address_kind: reported.address.map(|kind| kind.to_string()).unwrap_or_default(),
         reason: reported.remedy.clone().unwrap_or_default(),
         bytes_up: reported.bytes_up,
         bytes_down: reported.bytes_down,
@@ -105,6 +107,8 @@ mod tests {
             outcome,
             rule: None,
             layer: None,
+            others: Vec::new(),
+            address: None,
             remedy: None,
             protocol: Protocol::Connect,
             bytes_up: 1,
@@ -120,10 +124,15 @@ mod tests {
         for number in 0..CONNECTIONS + 50 {
             collector.add(reported(format!("h{number}.example"), Outcome::Allowed));
         }
-        collector.add(reported("refused.example".to_owned(), Outcome::Refused));
+        for outcome in [Outcome::Refused, Outcome::Warned] {
+            collector.add(reported(format!("{outcome:?}.example"), outcome));
+        }
         let found = collector.finish(3);
-        assert_eq!((found.kept.len(), found.left_out), (CONNECTIONS, 54));
-        assert_eq!(found.kept.last().unwrap().host, "refused.example");
+        assert_eq!((found.kept.len(), found.left_out), (CONNECTIONS, 55));
+        let last: Vec<_> = found.kept.iter().rev().take(2).map(|one| one.host.as_str()).collect();
+        assert_eq!(last, ["Warned.example", "Refused.example"]);
+        let kinds: Vec<_> = found.violations.iter().map(|one| one.kind.as_str()).collect();
+        assert_eq!(kinds, ["refused", "warned"]);
         assert_eq!(found.kept.first().unwrap().host, "h0.example");
     }
 

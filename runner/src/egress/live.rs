@@ -48,8 +48,8 @@ impl LiveLayers {
 
 /// Reads the new rules of a session. Rules that this version cannot read allow nothing: a change that narrows must not be
 /// lost.
-pub(crate) fn session_rules(NetworkRules { any, allow, deny }: &NetworkRules) -> Rules {
-    Rules::parse(*any, allow, deny).unwrap_or_else(|errors| {
+pub(crate) fn session_rules(NetworkRules { any, allow, deny, warn }: &NetworkRules) -> Rules {
+    Rules::parse(*any, allow, deny).map(|rules| rules.warning(*warn)).unwrap_or_else(|errors| {
         let error = errors.first().map(ToString::to_string).unwrap_or_default();
         tracing::warn!(
             error,

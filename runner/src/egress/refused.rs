@@ -1,4 +1,4 @@
-//! The connections of an execution that were refused, or that failed, for its result.
+//! The connections of an execution that were not plainly allowed, for its result.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,8 @@ impl Refused {
         let (kind, verb) = match connection.outcome {
             Outcome::Refused => ("refused", "was refused"),
             Outcome::Failed => ("failed", "failed"),
-            Outcome::Allowed | Outcome::Warned => return,
+            Outcome::Warned => ("warned", "was let through with a warning"),
+            Outcome::Allowed => return,
         };
         let Connection { host, port, rule, layer, remedy, .. } = connection;
         if self.seen.contains(&(host.clone(), port)) {
@@ -44,8 +45,10 @@ impl Refused {
 
     pub(super) fn violations(mut self) -> Vec<Violation> {
         if self.more > 0 {
-            self.violations
-                .push(violation("refused", format!("{} more connections were refused or failed", self.more)));
+            self.violations.push(violation(
+                "refused",
+                format!("{} more connections were refused, failed or let through with a warning", self.more),
+            ));
         }
         self.violations
     }

@@ -70,12 +70,12 @@ impl Network {
     }
 }
 
-fn layer(name: LayerName, NetworkRules { any, allow, deny }: &NetworkRules) -> Result<Layer, Refusal> {
+fn layer(name: LayerName, NetworkRules { any, allow, deny, warn }: &NetworkRules) -> Result<Layer, Refusal> {
     let rules = Rules::parse(*any, allow, deny).map_err(|errors| {
         let said: Vec<String> = errors.iter().take(1).map(ToString::to_string).collect();
         malformed(&format!("the network rules of the {name} are not valid: {}", said.concat()))
     })?;
-    Ok(Layer { name, rules })
+    Ok(Layer { name, rules: rules.warning(*warn) })
 }
 
 fn malformed(message: &str) -> Refusal {
@@ -92,7 +92,7 @@ mod tests {
 
     fn rules(allow: &[&str], deny: &[&str]) -> NetworkRules {
         let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-        NetworkRules { any: false, allow: owned(allow), deny: owned(deny) }
+        NetworkRules { allow: owned(allow), deny: owned(deny), ..NetworkRules::default() }
     }
 
     fn floor(allow: &[&str]) -> FloorConfig {
@@ -113,10 +113,25 @@ mod tests {
         assert!(matches!(decided("a.example:443"), Verdict::Allowed { .. }));
         let refused = |target: &str| match decided(target) {
             Verdict::Refused(refusal) => refusal.layer,
-            Verdict::Allowed { rule } => panic!("{target} is allowed by {rule}"),
+            other => panic!("{target}: {other:?}"),
         };
         assert_eq!(refused("b.example:443"), LayerName::Floor);
         assert_eq!(refused("c.example:443"), LayerName::Profile);
+    }
+
+    #[test]
+    fn a_profile_that_warns_stays_within_the_floor() {
+        let warns = NetworkRules { warn: true, ..rules(&["a.example"], &["denied.example"]) };
+        let decided = |warns: &NetworkRules, target: &str| {
+            let network = Network::of(&with(vec![warns.clone()]), &floor(&["*.example"])).unwrap();
+            network.layers().unwrap().decide(&Target::parse(target).unwrap())
+        };
+        assert!(matches!(decided(&warns, "b.example:443"), Verdict::Warned { .. }));
+        for target in ["denied.example:443", "b.test:443", "b.example:22"] {
+            assert!(matches!(decided(&warns, target), Verdict::Refused(_)), "{target}");
+        }
+        let strict = NetworkRules { warn: false, ..warns };
+        assert!(matches!(decided(&strict, "b.example:443"), Verdict::Refused(_)), "the control");
     }
 
     #[test]

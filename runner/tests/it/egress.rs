@@ -26,7 +26,7 @@ const ANNOUNCED: &str = "env | grep -i proxy; true";
 
 /// Returns a fixture whose floor permits every public host, and this address.
 pub(crate) async fn fixture_with(address: &str) -> Fixture {
-    let network = NetworkRules { any: true, allow: vec![address.to_owned()], deny: Vec::new() };
+    let network = NetworkRules { any: true, allow: vec![address.to_owned()], ..NetworkRules::default() };
     Fixture::with(Manners::default(), |config| config.floor.network = OrNone(Some(network.into()))).await
 }
 

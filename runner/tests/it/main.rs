@@ -8,6 +8,7 @@ mod controls;
 mod disks;
 mod egress;
 mod egress_live;
+mod egress_warn;
 mod exchanges;
 mod fake;
 mod faults;

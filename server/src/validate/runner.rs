@@ -4,7 +4,7 @@
 use airlock_control::api::{ApiError, FieldViolation};
 use airlock_domain::{
     Cause, Connection, DirectoryReport, FromRunner, RunnerHello, SessionPhase,
-    limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
+    limits::{DIRECTORY_BYTES, NAME_BYTES, NETWORK_LAYERS, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
 use super::checker::Checker;
@@ -121,8 +121,11 @@ fn cut_cause(cause: &mut Cause) {
 
 /// Bounds the texts of a connection, which are written to the audit. A database accepts no NUL.
 fn bound_connection(connection: &mut Connection) {
-    let Connection { host, rule, layer, reason, .. } = connection;
-    for (text, bytes) in [(host, 256), (rule, 512), (layer, 32), (reason, 1024)] {
+    let Connection { host, rule, layer, other_layers, address_kind, reason, .. } = connection;
+    other_layers.truncate(NETWORK_LAYERS);
+    let others = other_layers.iter_mut().map(|layer| (layer, 32));
+    let texts = [(host, 256), (rule, 512), (layer, 32), (address_kind, 32), (reason, 1024)];
+    for (text, bytes) in texts.into_iter().chain(others) {
         text.retain(|letter| !letter.is_control());
         cut_to(text, bytes);
     }
@@ -203,6 +206,8 @@ mod tests {
             verdict: ConnectionVerdict::Refused,
             rule: long.clone(),
             layer: long.clone(),
+            other_layers: vec![long.clone(); 9],
+            address_kind: long.clone(),
             reason: long,
             bytes_up: 0,
             bytes_down: 0,
@@ -223,9 +228,12 @@ mod tests {
         let Ok(FromRunner::Job(report)) = from_runner(FromRunner::Job(report)) else {
             panic!("not a report")
         };
-        let Connection { host, rule, layer, reason, .. } = &report.result.unwrap().connections[0];
-        assert_eq!([host, rule, layer, reason].map(String::len), [256, 512, 32, 1024]);
-        for text in [host, rule, layer, reason] {
+        let Connection { host, rule, layer, other_layers, address_kind, reason, .. } =
+            &report.result.unwrap().connections[0];
+        let [one, two, three] = &other_layers[..] else { panic!("{other_layers:?}") };
+        let texts = [host, rule, reason, layer, address_kind, one, two, three];
+        assert_eq!(texts.map(String::len), [256, 512, 1024, 32, 32, 32, 32, 32]);
+        for text in texts {
             assert!(!text.contains(char::is_control), "{text:?}");
         }
     }

@@ -39,7 +39,7 @@ fn many<V: Clone>(count: usize, value: &V) -> BTreeMap<String, V> {
 
 fn network(allow: &[&str], deny: &[&str]) -> Option<v1::NetworkRules> {
     let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-    Some(v1::NetworkRules { any: false, allow: owned(allow), deny: owned(deny) })
+    Some(v1::NetworkRules { allow: owned(allow), deny: owned(deny), ..Default::default() })
 }
 
 /// The fields of three entries that are not rules.

@@ -25,14 +25,14 @@ fn target(text: &str) -> Target {
 fn refusal(verdict: Verdict) -> Refusal {
     match verdict {
         Verdict::Refused(refusal) => refusal,
-        Verdict::Allowed { rule } => panic!("allowed by {rule}"),
+        other => panic!("{other:?}"),
     }
 }
 
 fn allowed_by(verdict: Verdict) -> String {
     match verdict {
         Verdict::Allowed { rule } => rule,
-        Verdict::Refused(refusal) => panic!("{refusal}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -186,24 +186,90 @@ fn each_remedy_lets_the_target_through() {
     }
 }
 
+fn warning(name: LayerName, allow: &[&str], deny: &[&str]) -> Layer {
+    Layer { name, rules: rules(false, allow, deny).warning(true) }
+}
+
+fn strict(name: LayerName, allow: &[&str]) -> Layer {
+    Layer { name, rules: rules(false, allow, &[]) }
+}
+
+#[test]
+fn a_layer_that_warns_lets_public_hosts_through_that_no_other_layer_refuses() {
+    let warns = warning(Profile, &["a.example"], &["denied.example"]);
+    let floor = strict(Floor, &["*.example", "10.0.0.5:5432/tcp", "b.example:22/tcp", "c.example:22/tcp"]);
+    let layers = Layers::new(vec![warns.clone(), floor]);
+    assert_eq!(allowed_by(layers.decide(&target("a.example:443"))), "a.example");
+    for (text, is_raw) in [("b.example:443", false), ("b.example:80", false), ("b.example:22", true)] {
+        let Verdict::Warned { refusal, raw } = layers.decide(&target(text)) else { panic!("{text}") };
+        assert_eq!((refusal.layer, refusal.others, raw), (Profile, vec![], is_raw), "{text}");
+        assert!(refusal.remedy.contains("`network.allow` of the profile"), "{}", refusal.remedy);
+    }
+    for (text, layer) in [
+        ("denied.example:443", Profile),
+        ("other.test:443", Floor),
+        ("b.example:25", Floor),
+        ("10.0.0.5:5432", Profile),
+    ] {
+        assert_eq!(refusal(layers.decide(&target(text))).layer, layer, "{text}");
+    }
+    // The control: without the floor, the layer warns about any port of a public host, and about no other.
+    let alone = Layers::new(vec![warns]);
+    for text in ["other.test:443", "b.example:25", "1.1.1.1:22"] {
+        assert!(matches!(alone.decide(&target(text)), Verdict::Warned { raw: true, .. }), "{text}");
+    }
+    for text in
+        ["localhost:80", "db.internal:443", "pypi:443", "metadata.goog:80", "10.1.2.3:443", "[::1]:80"]
+    {
+        assert_eq!(refusal(alone.decide(&target(text))).layer, Profile, "{text}");
+    }
+}
+
+#[test]
+fn a_listed_host_keeps_the_limits_of_its_entry_if_the_layer_warns() {
+    let layers = Layers::new(vec![warning(Profile, &["a.example:22"], &[])]);
+    assert_eq!(allowed_by(layers.decide(&target("a.example:22"))), "a.example:22");
+    assert!(matches!(layers.decide_raw(&target("a.example:22")), Verdict::Refused(_)));
+    assert!(matches!(layers.decide_raw(&target("b.example:22")), Verdict::Warned { .. }), "the control");
+}
+
+#[test]
+fn a_warning_and_a_refusal_name_every_layer_that_causes_them() {
+    let target = target("a.example:443");
+    let layers = Layers::new(vec![
+        warning(Profile, &[], &[]),
+        warning(Session, &[], &[]),
+        strict(Floor, &["a.example"]),
+    ]);
+    let Verdict::Warned { refusal: warned, .. } = layers.decide(&target) else { panic!("it warns") };
+    assert_eq!((warned.layer, warned.others), (Profile, vec![Session]));
+    let layers = Layers::new(vec![strict(Profile, &[]), warning(Session, &[], &[]), strict(Floor, &[])]);
+    let refused = refusal(layers.decide(&target));
+    assert_eq!((refused.layer, refused.others), (Profile, vec![Floor]));
+    assert!(!refused.remedy.contains("session"), "{}", refused.remedy);
+}
+
 proptest! {
     /// Another layer, and a denial, never allow more.
     #[test]
     fn layers_only_narrow(
-        pools in proptest::collection::vec((proptest::bool::ANY, proptest::collection::vec(0..8_usize, 0..4), proptest::collection::vec(0..8_usize, 0..2)), 1..4),
+        pools in proptest::collection::vec((proptest::bool::ANY, proptest::bool::ANY, proptest::collection::vec(0..8_usize, 0..4), proptest::collection::vec(0..8_usize, 0..2)), 1..4),
         chosen in 0..8_usize,
     ) {
         const POOL: [&str; 8] = ["example.com", "*.example.com", "www.example.com:443", "pypi", "10.0.0.0/8", "10.0.0.5:5432/tcp", "github-ssh", "pypi.org:443/tcp"];
         const TARGETS: [&str; 8] = ["example.com:443", "www.example.com:443", "pypi.org:443", "10.0.0.5:80", "10.0.0.5:5432", "github.com:22", "other.org:443", "example.com:22"];
         let pick = |numbers: &[usize]| numbers.iter().map(|number| POOL[*number]).collect::<Vec<_>>();
-        let all: Vec<Layer> = pools.iter().map(|(any, allow, deny)| Layer { name: Profile, rules: rules(*any, &pick(allow), &pick(deny)) }).collect();
+        let all: Vec<Layer> = pools.iter().map(|(warn, any, allow, deny)| Layer { name: Profile, rules: rules(*any, &pick(allow), &pick(deny)).warning(*warn) }).collect();
         let target = target(TARGETS[chosen]);
         let allows = |layers: &[Layer]| matches!(Layers::new(layers.to_vec()).decide(&target), Verdict::Allowed { .. });
         let each = all.iter().all(|layer| allows(std::slice::from_ref(layer)));
         prop_assert_eq!(allows(&all), each, "a connection needs every layer alone");
-        for (any, allow, _) in &pools {
-            let without_denials = Layer { name: Profile, rules: rules(*any, &pick(allow), &[]) };
-            prop_assert!(allows(&[without_denials]) || !each);
+        let lets = |layers: &[Layer]| !matches!(Layers::new(layers.to_vec()).decide(&target), Verdict::Refused(_));
+        prop_assert_eq!(lets(&all), all.iter().all(|layer| lets(std::slice::from_ref(layer))), "a warning needs every layer");
+        for (warn, any, allow, _) in &pools {
+            let without_denials = Layer { name: Profile, rules: rules(*any, &pick(allow), &[]).warning(*warn) };
+            prop_assert!(allows(std::slice::from_ref(&without_denials)) || !each);
+            prop_assert!(lets(&[without_denials]) || !lets(&all));
         }
         let layers = Layers::new(all);
         let raw = matches!(layers.decide_raw(&target), Verdict::Allowed { .. });

@@ -66,10 +66,8 @@ pub(crate) struct Way {
 /// Forwards a request to its target, and returns the target's answer or the proxy's.
 pub(crate) async fn forward(client: &Arc<Client>, way: Way, request: Request<Incoming>) -> Answer {
     let Way { target, is_tls, opened } = way;
-    let access = &client.execution.access;
-    let inspection = access.inspection.as_deref();
-    let warning = inspection.and_then(|inspection| inspection.refusal(&target, &request));
-    if let Some(remedy) = warning.filter(|_| !access.warn) {
+    let inspection = client.execution.access.inspection.as_deref();
+    if let Some(remedy) = inspection.and_then(|inspection| inspection.refusal(&target, &request)) {
         return not_permitted(client, &target, remedy, opened);
     }
     let Ok(request) = rewritten(&target, is_tls, request) else {
@@ -91,9 +89,6 @@ pub(crate) async fn forward(client: &Arc<Client>, way: Way, request: Request<Inc
         Ok(opened) => opened,
         Err(problem) => return answer::not_opened(&problem),
     };
-    if let Some(remedy) = warning {
-        amend(&opened.report, |report| report.warned_contents(remedy));
-    }
     client.set_forwarding(Some(opened.watch.clone()));
     let report = Arc::clone(&opened.report);
     match answered(client, opened, is_tls, request).await {

@@ -13,7 +13,7 @@ use airlock_network::{AddressGuard, Layer, LayerName, Layers, Rules};
 use async_trait::async_trait;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::JoinHandle,
@@ -104,24 +104,24 @@ impl Fixture {
     }
 
     pub(crate) async fn start(&self, allow: &[String], warn: bool, queue: usize) -> Execution {
-        self.begin(allow, warn, queue, None).await
+        let layers = if warn { warning(allow, &[]) } else { rules(allow, &[]) };
+        self.begin(layers, queue, None).await
     }
 
     /// Starts an execution whose TLS is inspected.
     pub(crate) async fn inspect(&self, allow: &[String], inspection: &Arc<Inspection>) -> Execution {
-        self.begin(allow, false, 64, Some(Arc::clone(inspection))).await
+        self.begin(rules(allow, &[]), 64, Some(Arc::clone(inspection))).await
     }
 
     async fn begin(
         &self,
-        allow: &[String],
-        warn: bool,
+        layers: Arc<Layers>,
         queue: usize,
         inspection: Option<Arc<Inspection>>,
     ) -> Execution {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (layers, receiver) = watch::channel(rules(allow, &[]));
+        let (layers, receiver) = watch::channel(layers);
         let (sender, reports) = mpsc::channel(queue);
         let events = Events::new(sender);
         let (token, cancel) = (Token::random().unwrap(), CancellationToken::new());
@@ -129,7 +129,6 @@ impl Fixture {
             token: token.clone(),
             processes: None,
             layers: receiver,
-            warn,
             inspection,
             events: events.clone(),
             cancel: cancel.clone(),
@@ -142,7 +141,19 @@ impl Fixture {
 
 /// Creates one layer.
 pub(crate) fn rules(allow: &[String], deny: &[String]) -> Arc<Layers> {
-    let rules = Rules::parse(false, allow, deny).unwrap_or_else(|errors| panic!("{errors:?}"));
+    layer(parsed(allow, deny))
+}
+
+/// Creates one layer that only warns.
+pub(crate) fn warning(allow: &[String], deny: &[String]) -> Arc<Layers> {
+    layer(parsed(allow, deny).warning(true))
+}
+
+fn parsed(allow: &[String], deny: &[String]) -> Rules {
+    Rules::parse(false, allow, deny).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn layer(rules: Rules) -> Arc<Layers> {
     Arc::new(Layers::new(vec![Layer { name: LayerName::Profile, rules }]))
 }
 
@@ -250,7 +261,7 @@ pub(crate) async fn head_of(stream: &mut TcpStream) -> String {
 }
 
 /// Returns whether a connection ends, without further bytes.
-pub(crate) async fn is_closed(stream: &mut TcpStream) -> bool {
+pub(crate) async fn is_closed(stream: &mut (impl AsyncRead + Unpin)) -> bool {
     let mut byte = [0];
     matches!(soon(stream.read(&mut byte)).await, Ok(0) | Err(_))
 }

@@ -6,7 +6,7 @@ use airlock_egress::{Inspection, Trust};
 use airlock_network::RequestRule;
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
-    ClientConfig, RootCertStore, ServerConfig,
+    ClientConfig, ClientConnection, RootCertStore, ServerConfig,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, pem::PemObject},
 };
@@ -30,6 +30,8 @@ pub(crate) enum Reply {
     ReflectSplit,
     /// With the value of `Authorization`, in these bytes instead of `VALUE`.
     Around(Arc<str>),
+    /// With these bytes. The connection stays open.
+    Begin(&'static str),
 }
 
 /// A server with TLS for `web.test` and `other.test`. It ends when it is dropped.
@@ -113,11 +115,15 @@ async fn serve(mut stream: server::TlsStream<TcpStream>, reply: &Reply, record: 
                 request.lines().find_map(|line| line.strip_prefix("authorization: Bearer ")).unwrap_or("");
             text.replace("VALUE", value).into_bytes()
         }
+        Reply::Begin(text) => text.as_bytes().to_vec(),
     };
     for byte in answer.chunks(if matches!(reply, Reply::ReflectSplit) { 1 } else { answer.len().max(1) }) {
         if stream.write_all(byte).await.is_err() || stream.flush().await.is_err() {
             return;
         }
+    }
+    if matches!(reply, Reply::Begin(_)) {
+        let _ = stream.read(&mut [0]).await;
     }
     let _ = stream.shutdown().await;
 }
@@ -152,6 +158,20 @@ pub(crate) async fn handshake(
     name: &str,
     alpn: &[&str],
 ) -> Option<TlsStream<TcpStream>> {
+    let config = client(authorities, alpn);
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    soon(TlsConnector::from(config).connect(name, stream)).await.ok()
+}
+
+/// Returns the first message of a TLS client.
+pub(crate) fn client_hello(authorities: &[CertificateDer<'static>], name: &str) -> Vec<u8> {
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let mut hello = Vec::new();
+    ClientConnection::new(client(authorities, &[]), name).unwrap().write_tls(&mut hello).unwrap();
+    hello
+}
+
+fn client(authorities: &[CertificateDer<'static>], alpn: &[&str]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(authorities.iter().cloned());
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -160,8 +180,7 @@ pub(crate) async fn handshake(
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = alpn.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
-    let name = ServerName::try_from(name.to_owned()).unwrap();
-    soon(TlsConnector::from(Arc::new(config)).connect(name, stream)).await.ok()
+    Arc::new(config)
 }
 
 /// Returns the authority of an inspection.

@@ -39,8 +39,8 @@ pub(crate) fn known(
     let given =
         [(LayerName::Profile, Some(profile)), (LayerName::Session, session), (LayerName::Request, request)];
     let layers = given.into_iter().filter_map(|(name, rules)| Some((name, rules?)));
-    let parsed = layers.map(|(name, NetworkRules { any, allow, deny })| {
-        Rules::parse(*any, allow, deny).map(|rules| Layer { name, rules })
+    let parsed = layers.map(|(name, NetworkRules { any, allow, deny, warn })| {
+        Rules::parse(*any, allow, deny).map(|rules| Layer { name, rules: rules.warning(*warn) })
     });
     parsed.collect::<Result<_, _>>().ok().map(Layers::new)
 }
@@ -89,5 +89,7 @@ mod tests {
         }
         let any = NetworkRules { any: true, ..NetworkRules::default() };
         assert_eq!(layers(&any, None, None), [any]);
+        let warns = NetworkRules { warn: true, ..NetworkRules::default() };
+        assert_eq!(layers(&warns, None, None), [warns]);
     }
 }

@@ -154,7 +154,7 @@ const FULL: &str = r#"name = "mine"
 extends = "strict"
 description = "all of it"
 secrets = ["DEPLOY_TOKEN"]
-network = { any = false, allow = ["pypi", "example.com"], deny = ["files.example.com"], inspect = ["GET example.com/a"], secrets = ["TOKEN"] }
+network = { any = false, allow = ["pypi", "example.com"], deny = ["files.example.com"], inspect = ["GET example.com/a"], secrets = ["TOKEN"], warn = true }
 port_forward = ["8000", "3000-3999"]
 
 [policy]
@@ -341,14 +341,18 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
         ("none.toml", text("none", "base", "network = \"none\"")),
         ("other.toml", text("other", "none", "[network]\nallow = [\"c.example\"]\ndeny = [\"y.example\"]")),
         ("any.toml", text("any", "base", "network.any = true")),
+        ("warns.toml", text("warns", "base", "network = { allow = [\"a.example\"], warn = true }")),
+        ("warned.toml", text("warned", "warns", "")),
+        ("strict_again.toml", text("strict_again", "warns", "network.allow = [\"a.example\"]")),
         ("empty.toml", text("empty", "base", "network = {}")),
     ];
     let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let profiles = load(&files).expect("profiles");
     let rules = |any, allow: &[&str], deny: &[&str]| {
         let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-        NetworkRules { any, allow: owned(allow), deny: owned(deny) }
+        NetworkRules { any, allow: owned(allow), deny: owned(deny), warn: false }
     };
+    let warns = NetworkRules { warn: true, ..rules(false, &["a.example"], &["x.example"]) };
     for (name, expected) in [
         ("strict", rules(false, &[], &[])),
         ("agent", rules(false, &[], &[])),
@@ -357,6 +361,9 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
         ("none", rules(false, &[], &["x.example"])),
         ("other", rules(false, &["c.example"], &["x.example", "y.example"])),
         ("any", rules(true, &[], &["x.example"])),
+        ("warns", warns.clone()),
+        ("warned", warns),
+        ("strict_again", rules(false, &["a.example"], &["x.example"])),
         ("empty", rules(false, &[], &["x.example"])),
     ] {
         assert_eq!(profiles.get(name).expect(name).network, expected, "{name}");

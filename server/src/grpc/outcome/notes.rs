@@ -23,6 +23,8 @@ const PROTECTING: [&str; 2] = ["protected_names", "git"];
 const FORESEEN: [&str; 3] = ["no_network", "network_refused", "no_proxy"];
 /// The layer that refuses connections.
 const NETWORK: &str = "network";
+/// The kind of a connection that rules let through which only warn.
+const WARNED: &str = "warned";
 
 /// Returns the notes of a result in the order of display.
 pub(super) fn of(result: &Outcome, decision: Option<&Decision>) -> Vec<Note> {
@@ -53,9 +55,12 @@ pub(super) fn of(result: &Outcome, decision: Option<&Decision>) -> Vec<Note> {
     for text in protected(&result.violations) {
         add("protected_name", text);
     }
-    let refused = refused(&result.violations);
+    let refused = connections(&result.violations, |kind| kind != WARNED);
     for text in &refused {
         add("network_refused", text.clone());
+    }
+    for text in connections(&result.violations, |kind| kind == WARNED) {
+        add("network_warned", text);
     }
     let foreseen = foreseen(result, decision);
     for note in foreseen.iter().filter(|_| refused.is_empty()) {
@@ -94,9 +99,9 @@ fn protected(violations: &[Violation]) -> Vec<String> {
     texts
 }
 
-/// Returns the connections that the runner's proxy refused, or that failed.
-fn refused(violations: &[Violation]) -> Vec<String> {
-    let all = violations.iter().filter(|one| one.layer == NETWORK);
+/// Returns the connections of these kinds.
+fn connections(violations: &[Violation], is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let all = violations.iter().filter(|one| one.layer == NETWORK && is_wanted(&one.kind));
     all.take(VIOLATIONS).map(|one| one.detail.clone()).collect()
 }
 

@@ -208,6 +208,8 @@ pub(super) fn connection() -> Connection {
         verdict: ConnectionVerdict::Refused,
         rule: "*.example".to_owned(),
         layer: "session".to_owned(),
+        other_layers: vec!["floor".to_owned()],
+        address_kind: "private".to_owned(),
         reason: "a remedy".to_owned(),
         bytes_up: 1,
         bytes_down: 2,

@@ -105,6 +105,7 @@ pub fn session(tenant: &str) -> SessionRecord {
             any: false,
             allow: vec!["pypi".to_owned(), "*.example.com:8080".to_owned()],
             deny: vec!["files.example.com".to_owned()],
+            warn: true,
         }),
         created: Micros(0),
         last_used: Micros(0),

@@ -56,6 +56,8 @@ pub(in crate::profiles) struct Network {
     pub(super) inspect: Vec<String>,
     #[serde(default)]
     pub(super) secrets: Vec<String>,
+    #[serde(default)]
+    pub(super) warn: bool,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]

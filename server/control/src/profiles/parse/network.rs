@@ -11,7 +11,7 @@ const KEY: &str = "network";
 
 /// Checks the entries of a file.
 pub(in crate::profiles) fn check(given: Option<&OrNone<Network>>, problems: &mut Vec<Problem>) {
-    let Some(OrNone(Some(Network { any, allow, deny, inspect, secrets }))) = given else { return };
+    let Some(OrNone(Some(Network { any, allow, deny, inspect, secrets, warn: _ }))) = given else { return };
     if let Err(errors) = Rules::parse(*any, allow, deny) {
         problems.extend(errors.iter().map(|error| {
             let (what, cure) = error.problem_and_remedy();
@@ -39,7 +39,7 @@ fn wrong_rule(list: &str, index: usize, parsed: Result<RequestRule, RequestRuleE
 }
 
 /// Replaces the allowed hosts of the parent if the file has the key. Denied hosts of the parent stay denied, and
-/// inspected hosts stay inspected. Secrets are replaced like allowed hosts.
+/// inspected hosts stay inspected. Secrets and `warn` are replaced like allowed hosts.
 pub(super) fn apply(
     given: Option<&OrNone<Network>>,
     network: &mut NetworkRules,
@@ -48,8 +48,9 @@ pub(super) fn apply(
 ) {
     let Some(OrNone(given)) = given else { return };
     let none = Network::default();
-    let Network { any, allow, deny, inspect, secrets } = given.as_ref().unwrap_or(&none);
+    let Network { any, allow, deny, inspect, secrets, warn } = given.as_ref().unwrap_or(&none);
     network.any = *any;
+    network.warn = *warn;
     network.allow.clear();
     extend(&mut network.allow, allow);
     extend(&mut network.deny, deny);

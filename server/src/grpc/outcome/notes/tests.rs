@@ -119,6 +119,9 @@ fn a_failed_command_has_the_connections_that_its_decision_foresaw() {
     let ended = texts(&failed(0));
     assert!(ended[0].1.contains("`pypi.org` cannot be reached"), "{ended:?}");
     let refusal = Violation { layer: NETWORK.to_owned(), detail: "refused".to_owned(), ..Default::default() };
+    let warned = Violation { kind: WARNED.to_owned(), detail: "let through".to_owned(), ..refusal.clone() };
+    let only_warned = Outcome { violations: vec![warned], ..failed(0) };
+    assert_eq!(texts(&only_warned)[0], ("network_warned".to_owned(), "let through".to_owned()));
     let refused = Outcome { violations: vec![refusal], ..failed(6) };
     assert_eq!(
         texts(&refused),

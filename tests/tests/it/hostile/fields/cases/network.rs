@@ -10,7 +10,7 @@ const UPDATE: &str = "/airlock.v1.SessionService/Update";
 
 pub(super) fn rules(allow: &[&str], deny: &[&str]) -> v1::NetworkRules {
     let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-    v1::NetworkRules { any: false, allow: owned(allow), deny: owned(deny) }
+    v1::NetworkRules { allow: owned(allow), deny: owned(deny), ..Default::default() }
 }
 
 /// Returns network rules with one wrong entry, with its field and a part of the message.

@@ -33,6 +33,7 @@ mod runners;
 mod session;
 mod signal;
 mod spec;
+mod suggest_network;
 mod terminal;
 mod trace;
 mod wait;
@@ -121,7 +122,8 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         // These subcommands need neither the async runtime nor TLS, and start faster without them.
         Command::Check(check) => check.run(),
-        Command::Policy(policy) => policy.run(),
+        Command::Policy(policy::Policy::Test(test)) => test.run(),
+        Command::Policy(policy::Policy::Import(import)) => import.run(),
         Command::Keys(keys) => keys.run(),
         Command::Completions(completions) => completions.run(command_line()),
         // The server and the runner of `airlock dev` have their own telemetry.
@@ -181,7 +183,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Diff(diff) => diff.run().await,
         Command::PortForward(forward) => forward.run().await,
         Command::Check(check) => check.run(),
-        Command::Policy(policy) => policy.run(),
+        Command::Policy(policy) => policy.run().await,
         Command::Approve(approve) => approve.run().await,
         Command::Rules(rules) => rules.run().await,
         Command::Profile(profile) => profile.run().await,

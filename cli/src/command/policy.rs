@@ -1,5 +1,6 @@
 //! `airlock policy`: profiles as files, without a server: by their built-in names, or with the profiles next to them
 //! that they extend. Runs their test cases, and creates profiles from the settings of another tool.
+//! [`super::suggest_network`] proposes a key of a profile.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -15,13 +16,13 @@ use airlock_policy::{
 };
 use clap::{Args, Subcommand};
 
-use super::Failure;
+use super::{Failure, suggest_network::SuggestNetwork};
 use crate::command::output;
 use crate::render::escape;
 
-/// Test profiles in files, or create one from another tool's settings, without a server.
+/// Test profiles in files, create one from another tool's settings, or propose a network.
 ///
-/// Use this in CI to see the effect of a changed rule before a server loads it.
+/// Use this in CI to see the effect of a changed rule before a server loads it. Only `suggest-network` needs a server.
 #[derive(Debug, Subcommand)]
 pub(super) enum Policy {
     /// Decide a profile's own test cases and further cases; no command is run.
@@ -38,13 +39,15 @@ pub(super) enum Policy {
         after_help = "Examples:\n  echo '{\"permissions\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock policy import -\n  echo '{\"sandbox\": {\"enabled\": true}}' > settings.json; airlock policy import settings.json -o agent.toml\n\nExit codes: 0 every setting was converted, 3 a profile was created without some settings, 1 no profile was\ncreated, 2 wrong usage."
     )]
     Import(Import),
+    SuggestNetwork(SuggestNetwork),
 }
 
 impl Policy {
-    pub(super) fn run(self) -> Result<u8, Failure> {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
         match self {
             Self::Test(test) => test.run(),
             Self::Import(import) => import.run(),
+            Self::SuggestNetwork(suggest) => suggest.run().await,
         }
     }
 }
@@ -68,7 +71,7 @@ pub(super) struct Import {
 }
 
 impl Import {
-    fn run(self) -> Result<u8, Failure> {
+    pub(super) fn run(self) -> Result<u8, Failure> {
         let source = escape::line(self.settings.as_bytes());
         let name = self.name()?;
         let text = self.text(&source)?;
@@ -158,7 +161,7 @@ struct Tally {
 }
 
 impl Test {
-    fn run(self) -> Result<u8, Failure> {
+    pub(super) fn run(self) -> Result<u8, Failure> {
         let more: Vec<Cases> = self.cases.iter().map(|path| read_cases(path)).collect::<Result<_, _>>()?;
         let mut tally = Tally::default();
         for name in &self.profiles {

@@ -8,7 +8,8 @@
 //!
 //! `host` normalizes names and numeric addresses, `address` classifies addresses, `names` lists names of local networks,
 //! `rules` parses the lists of a layer, `requests` decides about methods and paths, `presets` contains named lists, and
-//! `layers` and `guard` decide. A `refusal` names the change that would let a target through.
+//! `layers` and `guard` decide. A `refusal` names the change that would let a target through, and `suggest` the smallest
+//! list that would.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -21,6 +22,7 @@ mod presets;
 mod refusal;
 mod requests;
 mod rules;
+mod suggest;
 mod target;
 
 pub use address::AddressKind;
@@ -32,4 +34,5 @@ pub use presets::{Preset, PresetAccess, presets};
 pub use refusal::{LayerName, Refusal, RefusedAddress};
 pub use requests::{RequestRule, RequestRuleError};
 pub use rules::{List, MOST_CHARACTERS, MOST_ENTRIES, RuleError, Rules};
+pub use suggest::{OtherChange, Suggestion, Used, suggest};
 pub use target::{Target, TargetError};

@@ -96,6 +96,15 @@ impl Entry {
         self.port.is_some()
     }
 
+    /// Reports whether the entry is for a single name or address.
+    pub(crate) fn is_one_host(&self) -> bool {
+        match &self.hosts {
+            Hosts::Name(_) => true,
+            Hosts::Below(_) => false,
+            Hosts::Range(range) => range.prefix_len() == range.max_prefix_len(),
+        }
+    }
+
     /// Reports whether the connection may carry any protocol.
     pub(crate) const fn is_raw(&self) -> bool {
         self.raw

@@ -45,6 +45,7 @@ const CALLS: &[(&str, &[&[&str]])] = &[
     ("check", &[&[HOSTILE], &["--profile", HOSTILE, "ls"], &["--profile", "hostile.toml", HOSTILE]]),
     ("policy test", &[&["hostile.toml"], &[HOSTILE]]),
     ("policy import", &[&["settings.json"], &[HOSTILE]]),
+    ("policy suggest-network", &[&[ID], &["--json", ID], &[HOSTILE]]),
     ("approve", &[&[], &["--json"], &["--quiet"], &[HOSTILE], &["--yes", HOSTILE], &["--deny", HOSTILE]]),
     ("rules list", &[&[], &["--json"], &["--quiet"]]),
     ("rules remove", &[&[ID]]),
@@ -145,7 +146,8 @@ fn prepare(directory: &Path) {
 
 fn airlock(directory: &Path, address: &str, arguments: &[String]) -> Command {
     let mut command = Command::new(program("airlock"));
-    let local = ["check", "policy", "keys"].contains(&arguments[0].as_str());
+    let local =
+        ["check", "policy", "keys"].contains(&arguments[0].as_str()) && arguments[1] != "suggest-network";
     command.args(arguments.iter().take_while(|word| *word != "--"));
     if !local {
         command.args(["--address", address, "--insecure-loopback"]);

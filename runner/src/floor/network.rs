@@ -121,17 +121,17 @@ mod tests {
 
     #[test]
     fn a_profile_that_warns_stays_within_the_floor() {
-        let warns = NetworkRules { warn: true, ..rules(&["a.example"], &["denied.example"]) };
+        let warns = NetworkRules { warn: true, ..rules(&["a.site.example"], &["denied.site.example"]) };
         let decided = |warns: &NetworkRules, target: &str| {
-            let network = Network::of(&with(vec![warns.clone()]), &floor(&["*.example"])).unwrap();
+            let network = Network::of(&with(vec![warns.clone()]), &floor(&["*.site.example"])).unwrap();
             network.layers().unwrap().decide(&Target::parse(target).unwrap())
         };
-        assert!(matches!(decided(&warns, "b.example:443"), Verdict::Warned { .. }));
-        for target in ["denied.example:443", "b.test:443", "b.example:22"] {
+        assert!(matches!(decided(&warns, "b.site.example:443"), Verdict::Warned { .. }));
+        for target in ["denied.site.example:443", "b.test:443", "b.site.example:22"] {
             assert!(matches!(decided(&warns, target), Verdict::Refused(_)), "{target}");
         }
         let strict = NetworkRules { warn: false, ..warns };
-        assert!(matches!(decided(&strict, "b.example:443"), Verdict::Refused(_)), "the control");
+        assert!(matches!(decided(&strict, "b.site.example:443"), Verdict::Refused(_)), "the control");
     }
 
     #[test]

@@ -196,26 +196,31 @@ fn strict(name: LayerName, allow: &[&str]) -> Layer {
 
 #[test]
 fn a_layer_that_warns_lets_public_hosts_through_that_no_other_layer_refuses() {
-    let warns = warning(Profile, &["a.example"], &["denied.example"]);
-    let floor = strict(Floor, &["*.example", "10.0.0.5:5432/tcp", "b.example:22/tcp", "c.example:22/tcp"]);
+    let warns = warning(Profile, &["a.site.example"], &["denied.site.example"]);
+    let floor = strict(
+        Floor,
+        &["*.site.example", "10.0.0.5:5432/tcp", "b.site.example:22/tcp", "c.site.example:22/tcp"],
+    );
     let layers = Layers::new(vec![warns.clone(), floor]);
-    assert_eq!(allowed_by(layers.decide(&target("a.example:443"))), "a.example");
-    for (text, is_raw) in [("b.example:443", false), ("b.example:80", false), ("b.example:22", true)] {
+    assert_eq!(allowed_by(layers.decide(&target("a.site.example:443"))), "a.site.example");
+    for (text, is_raw) in
+        [("b.site.example:443", false), ("b.site.example:80", false), ("b.site.example:22", true)]
+    {
         let Verdict::Warned { refusal, raw } = layers.decide(&target(text)) else { panic!("{text}") };
         assert_eq!((refusal.layer, refusal.others, raw), (Profile, vec![], is_raw), "{text}");
         assert!(refusal.remedy.contains("`network.allow` of the profile"), "{}", refusal.remedy);
     }
     for (text, layer) in [
-        ("denied.example:443", Profile),
+        ("denied.site.example:443", Profile),
         ("other.test:443", Floor),
-        ("b.example:25", Floor),
+        ("b.site.example:25", Floor),
         ("10.0.0.5:5432", Profile),
     ] {
         assert_eq!(refusal(layers.decide(&target(text))).layer, layer, "{text}");
     }
     // The control: without the floor, the layer warns about any port of a public host, and about no other.
     let alone = Layers::new(vec![warns]);
-    for text in ["other.test:443", "b.example:25", "1.1.1.1:22"] {
+    for text in ["other.test:443", "b.site.example:25", "1.1.1.1:22"] {
         assert!(matches!(alone.decide(&target(text)), Verdict::Warned { raw: true, .. }), "{text}");
     }
     for text in
@@ -280,22 +285,22 @@ proptest! {
 
 #[test]
 fn a_replaced_layer_leaves_the_others_as_they_are() {
-    let (a, b) = (target("a.example:443"), target("b.example:443"));
+    let (a, b) = (target("a.site.example:443"), target("b.site.example:443"));
     let of = |rest: &[&str]| rules(false, rest, &[]);
     let before = layers(&[
-        (Profile, &["a.example"], &[]),
-        (Session, &["b.example"], &[]),
-        (Request, &["*.example"], &[]),
-        (Floor, &["*.example"], &[]),
+        (Profile, &["a.site.example"], &[]),
+        (Session, &["b.site.example"], &[]),
+        (Request, &["*.site.example"], &[]),
+        (Floor, &["*.site.example"], &[]),
     ]);
     assert_eq!(refusal(before.decide(&a)).layer, Session);
-    let wider = before.replaced(Session, Some(of(&["*.example"])));
-    assert_eq!(allowed_by(wider.decide(&a)), "a.example");
+    let wider = before.replaced(Session, Some(of(&["*.site.example"])));
+    assert_eq!(allowed_by(wider.decide(&a)), "a.site.example");
     assert_eq!(refusal(wider.decide(&b)).layer, Profile);
-    assert_eq!(wider.replaced(Session, Some(of(&["b.example"]))), before, "the order stays");
+    assert_eq!(wider.replaced(Session, Some(of(&["b.site.example"]))), before, "the order stays");
     let without = before.replaced(Session, None);
-    assert_eq!(allowed_by(without.decide(&a)), "a.example");
+    assert_eq!(allowed_by(without.decide(&a)), "a.site.example");
     assert_eq!(refusal(without.decide(&b)).layer, Profile);
-    assert_eq!(without.replaced(Session, Some(of(&["b.example"]))), before, "a new layer has its place");
+    assert_eq!(without.replaced(Session, Some(of(&["b.site.example"]))), before, "a new layer has its place");
     assert_eq!(refusal(without.replaced(Session, Some(Rules::default())).decide(&a)).layer, Session);
 }

@@ -83,7 +83,8 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 #[test]
 fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
     let grant = grant();
-    let rules = |allow: &str| format!(r#"{{"allow":["{allow}"],"any":true,"deny":["gist.github.com"]}}"#);
+    let rules =
+        |allow: &str| format!(r#"{{"allow":["{allow}"],"any":true,"deny":["gist.github.com"],"warn":true}}"#);
     let mut further = BTreeMap::from([
         ("command.umask".to_owned(), "\"027\"".to_owned()),
         ("command.network".to_owned(), rules("github")),

@@ -193,12 +193,8 @@ pub(super) fn sample() -> Grant {
 }
 
 fn network(allow: &str) -> NetworkRules {
-    NetworkRules {
-        any: true,
-        allow: vec![allow.to_owned()],
-        deny: vec!["gist.github.com".to_owned()],
-        warn: true,
-    }
+    let (allow, deny) = (vec![allow.to_owned()], vec!["gist.github.com".to_owned()]);
+    NetworkRules { any: true, allow, deny, warn: true }
 }
 
 #[test]
@@ -299,16 +295,7 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::ResizeJob { execution_id, size: TerminalSize { rows: 1, cols: 4096 } },
         ToRunner::DetachJob { execution_id, timeout: Duration::from_secs(1800) },
         ToRunner::SetSessionNetwork { session_id, version: 3, network: None },
-        ToRunner::SetSessionNetwork {
-            session_id,
-            version: u64::MAX,
-            network: Some(NetworkRules {
-                any: true,
-                allow: vec!["a.b".to_owned()],
-                warn: true,
-                ..NetworkRules::default()
-            }),
-        },
+        ToRunner::SetSessionNetwork { session_id, version: u64::MAX, network: Some(network("a.b")) },
         ToRunner::Drain { undo: true },
         ToRunner::Probe { number: 7 },
         ToRunner::OpenExchange { ticket: "t".to_owned() },

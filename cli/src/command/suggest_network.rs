@@ -25,7 +25,7 @@ pub(super) struct SuggestNetwork {
     #[command(flatten)]
     connect: Connect,
     /// The execution. It must have ended.
-    #[arg(value_name = "EXECUTION")]
+    #[arg(value_name = "ID")]
     id: String,
     /// Print one JSON object.
     #[arg(long)]

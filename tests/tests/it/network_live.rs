@@ -8,11 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_client::{Client, From, v1};
+use airlock_client::{Client, Events, From, v1};
 use airlock_tests::{
     desk::Airlock,
     process::Process,
-    reader::{Story, read_until, run, spec_in},
+    reader::{Story, run, spec_in},
     site::{Extras, Site},
 };
 
@@ -50,6 +50,13 @@ impl Fixture {
     }
 }
 
+/// Reads events until this is the last line of standard output.
+async fn until_last(events: &mut Events, story: &mut Story, line: &str) {
+    while !story.stdout.ends_with(line.as_bytes()) {
+        story.take(events.next().await.unwrap().unwrap());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_a_session_reaches_its_running_command() {
     let it = Fixture::new("{ allow = [\"127.0.0.1:1\"] }").await;
@@ -57,7 +64,8 @@ async fn a_change_of_a_session_reaches_its_running_command() {
     let id = it.client.start(spec_in(&session, ASKS)).await.unwrap().execution_id;
     let mut events = it.client.attach(&id, From::Beginning);
     // 502: the rules allow the host, and nothing listens there.
-    read_until(&mut events, &mut Story::default(), "502\n").await;
+    let mut story = Story::default();
+    until_last(&mut events, &mut story, "502\n").await;
     for (arguments, status) in [
         (&["--no-network"][..], "403\n"),
         (&["--reset-network"], "502\n"),
@@ -65,8 +73,7 @@ async fn a_change_of_a_session_reaches_its_running_command() {
     ] {
         let begun = Instant::now();
         let _ = Airlock::at(&it.site).text(&[&["session", "update"], arguments, &[&session]].concat());
-        let mut story = Story::default();
-        read_until(&mut events, &mut story, status).await;
+        until_last(&mut events, &mut story, status).await;
         let took = begun.elapsed();
         println!("{arguments:?} after {} ms", took.as_millis());
         assert!(took < EFFECTIVE, "{took:?}");

@@ -30,6 +30,9 @@ CALL_TIMEOUT = 30.0
 # The timeout of a call that waits for a runner.
 SLOW_CALL_TIMEOUT = 90.0
 _CONNECT_TIMEOUT = 5.0
+# The number of attempts for a connection that is cut while it is established, and the first pause.
+_CUT_TRIES = 5
+_CUT_PAUSE = 0.05
 # The interval between two checks of the credential files.
 _LOOK = 1.0
 
@@ -269,17 +272,31 @@ class View(AsyncIterator[A]):
 
 
 def probe(target: Target, credentials: Credentials, server_name: str | None) -> None:
-    """Connect to a server, and raise `UnreachableError` or `UntrustedError` if that fails. Blocks."""
-    try:
-        with socket.create_connection((target.host, target.port), _CONNECT_TIMEOUT) as plain:
-            if target.secure:
-                _handshake(plain, server_name or target.host, credentials)
-    except ssl.SSLCertVerificationError as error:
-        raise UntrustedError(f"no secure connection to {target.address}: {error.verify_message}") from error
-    except ssl.SSLError as error:
-        raise UntrustedError(f"no secure connection to {target.address}: {error.reason or error}") from error
-    except OSError as error:
-        raise UnreachableError(f"no answer from {target.address}: {one_line(str(error.strerror or error))}") from error
+    """Connect to a server, and raise `UnreachableError` or `UntrustedError` if that fails. Blocks.
+
+    An attempt that is cut while the connection is established is repeated. An unreachable server is an error at once.
+    """
+    for attempt in range(_CUT_TRIES):
+        try:
+            with socket.create_connection((target.host, target.port), _CONNECT_TIMEOUT) as plain:
+                if target.secure:
+                    _handshake(plain, server_name or target.host, credentials)
+            return
+        except ssl.SSLCertVerificationError as error:
+            raise _untrusted(target, error.verify_message) from error
+        except (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError) as error:
+            if attempt == _CUT_TRIES - 1:
+                raise UnreachableError(f"no answer from {target.address}: the connection was cut") from error
+            time.sleep(_CUT_PAUSE * 2**attempt)
+        except ssl.SSLError as error:
+            raise _untrusted(target, error.reason or str(error)) from error
+        except OSError as error:
+            message = one_line(str(error.strerror or error))
+            raise UnreachableError(f"no answer from {target.address}: {message}") from error
+
+
+def _untrusted(target: Target, message: str) -> UntrustedError:
+    return UntrustedError(f"no secure connection to {target.address}: {message}")
 
 
 def _handshake(plain: socket.socket, name: str, credentials: Credentials) -> None:
@@ -294,5 +311,6 @@ def _handshake(plain: socket.socket, name: str, credentials: Credentials) -> Non
             file.flush()
             context.load_cert_chain(file.name)
     with context.wrap_socket(plain, server_hostname=name) as secure:
-        # A server that refuses a client certificate says so after the handshake.
-        secure.recv(1)
+        # A server that refuses a client certificate says so after the handshake. Otherwise it sends its first frame.
+        if not secure.recv(1):
+            raise ssl.SSLEOFError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import Literal, Self, Unpack
@@ -41,7 +41,8 @@ def connect(
 
     Without an argument, the settings come from `AIRLOCK_ADDRESS`, `AIRLOCK_CA`, `AIRLOCK_TOKEN_FILE`,
     `AIRLOCK_CERT` and `AIRLOCK_KEY`. Without an address, they come from the
-    `connection.json` of `airlock dev`, in `AIRLOCK_STATE` or the default state directory. Raise `SettingsError`, `UnreachableError` or `UntrustedError`.
+    `connection.json` of `airlock dev`, in `AIRLOCK_STATE` or the default state directory.
+    Raise `SettingsError`, `UnreachableError` or `UntrustedError`.
     """
     made = aio.connect(
         address, ca=ca, token=token, token_file=token_file, cert=cert, key=key, state=state,
@@ -85,7 +86,7 @@ class Execution:
         self.stdin = Stdin(execution.stdin)
         """The input, if the command was started with `stdin` or `pty`."""
 
-    def events(self, *, cursor: bytes = b"", offsets: tuple[int, int] | None = None) -> Iterator[Event]:
+    def events(self, *, cursor: bytes = b"", offsets: tuple[int, int] | None = None) -> Generator[Event, None, None]:
         """Return the events, each exactly once: from the beginning, after a cursor, or with output from offsets on."""
         return iterate(self._execution.events(cursor=cursor, offsets=offsets))
 
@@ -113,7 +114,9 @@ class Execution:
         """Move the command to the background, so that the session's next command may run."""
         return portal().run(self._execution.detach())
 
-    def read_output(self, selection: Selection | Search | None = None, *, stderr: bool = False) -> Iterator[Piece]:
+    def read_output(
+        self, selection: Selection | Search | None = None, *, stderr: bool = False
+    ) -> Generator[Piece, None, None]:
         """Read a part of the output in its current state, live or stored. The last piece is `OutputDone`."""
         return iterate(self._execution.read_output(selection, stderr=stderr))
 
@@ -180,7 +183,7 @@ class Files:
         """Copy the content of a directory of the session into a local directory, or a file to a local file."""
         return portal().run(self._files.download(path, target, exclude=exclude))
 
-    def watch(self, path: PathText = "", *, interval: float = 1.0) -> Iterator[FileEvent]:
+    def watch(self, path: PathText = "", *, interval: float = 1.0) -> Generator[FileEvent, None, None]:
         """Return the changes of the files below a directory. They are listed once per `interval` seconds."""
         return iterate(self._files.watch(path, interval=interval))
 
@@ -353,7 +356,7 @@ class Session:
         """Listen on this host, and forward each connection to a port of the session, as a context manager."""
         return Forward(self._session.forward(port, local_port))
 
-    def watch(self, cursor: bytes = b"") -> Iterator[WatchEvent]:
+    def watch(self, cursor: bytes = b"") -> Generator[WatchEvent, None, None]:
         """Return the starts and ends of the session's executions as they happen."""
         return iterate(self._session.watch(cursor))
 
@@ -433,6 +436,6 @@ class Client:
         """Return an execution by its ID. Nothing is sent."""
         return Execution(self._client.attach(execution_id))
 
-    def watch(self, cursor: bytes = b"") -> Iterator[WatchEvent]:
+    def watch(self, cursor: bytes = b"") -> Generator[WatchEvent, None, None]:
         """Return the starts and ends of the tenant's executions as they happen."""
         return iterate(self._client.watch(cursor))

@@ -60,7 +60,8 @@ async def connect(
 
     Without an argument, the settings come from `AIRLOCK_ADDRESS`, `AIRLOCK_CA`, `AIRLOCK_TOKEN_FILE`,
     `AIRLOCK_CERT` and `AIRLOCK_KEY`. Without an address, they come from the
-    `connection.json` of `airlock dev`, in `AIRLOCK_STATE` or the default state directory. Raise `SettingsError`, `UnreachableError` or `UntrustedError`.
+    `connection.json` of `airlock dev`, in `AIRLOCK_STATE` or the default state directory.
+    Raise `SettingsError`, `UnreachableError` or `UntrustedError`.
     """
     settings = _settings.find(
         address=address, ca=ca, token=token, token_file=token_file, cert=cert, key=key, state=state,

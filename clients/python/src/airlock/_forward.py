@@ -10,12 +10,15 @@ from typing import Any, cast
 import grpc.aio
 
 from ._connection import Connection
-from ._errors import AirlockError
+from ._errors import AirlockError, UnreachableError
 from ._methods import FORWARD
 from .v1 import session_pb2 as pb
 
 _CHUNK = 64 * 1024
 _CONNECT_TIMEOUT = 60.0
+# The number of attempts to open a connection. If the server refuses it while the request is sent, the library can lose
+# the status. No byte of the program is lost by another attempt.
+_TRIES = 3
 
 
 class AsyncPort:
@@ -30,6 +33,12 @@ class AsyncPort:
         self._has_ended = False
 
     async def __aenter__(self) -> AsyncPort:
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(UnreachableError):
+                return await self._open()
+        return await self._open()
+
+    async def _open(self) -> AsyncPort:
         channel = await self._stack.enter_async_context(self._connection.separate())
         try:
             self._call = self._connection.both(channel, FORWARD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -255,3 +256,36 @@ async def test_a_command_whose_caller_is_gone_is_killed_unless_it_may_stay() -> 
         with pytest.raises(ZeroDivisionError):
             await client.run("x", on_stdout=fails)
     assert [request.execution_id for request in fake.received(m.CANCEL)] == ["e"]
+
+
+async def test_a_cancelled_start_without_an_answer_is_found_by_its_request_id_and_killed() -> None:
+    fake, asked = Fake(), asyncio.Event()
+
+    def run(_: Any, __: int) -> Iterator[Any]:
+        asked.set()
+        raise BrokenError
+        yield
+
+    fake.on(m.RUN, run)
+    execution = pb.Execution(execution_id="e")
+    fake.on(m.START, lambda _, __: [pb.ExecutionServiceStartResponse(execution=execution)])
+    fake.on(m.CANCEL, lambda _, __: [pb.ExecutionServiceCancelResponse(execution=execution)])
+    async with connected(fake) as client:
+        task = asyncio.create_task(client.run("x", request_id="mine"))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert {request.spec.request_id for request in fake.received(m.START)} == {"mine"}
+    assert [request.execution_id for request in fake.received(m.CANCEL)] == ["e"]
+
+
+async def test_a_command_whose_view_is_lost_continues() -> None:
+    fake = Fake()
+    fake.on(m.RUN, lambda _, __: [opened(RUN), output(RUN, 5, b"x")])
+    fake.on(m.ATTACH, lambda _, __: [opened(ATTACH), output(ATTACH, 5, b"x")])
+    fake.on(m.CANCEL, lambda _, __: [pb.ExecutionServiceCancelResponse()])
+    async with connected(fake) as client:
+        with pytest.raises(airlock.ViewLostError):
+            await client.run("x")
+    assert not fake.received(m.CANCEL)

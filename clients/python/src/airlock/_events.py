@@ -42,7 +42,8 @@ class Events(AsyncIterator[Event]):
     ) -> None:
         self._connection = connection
         self._spec = spec
-        self._sent = False
+        self.sent = False
+        """Whether the server may have received the start."""
         self._view: View[pb.ExecutionServiceRunResponse] | View[pb.ExecutionServiceAttachResponse] | None = None
         self._began: float | None = None
         self._retries = Retries(connection.patience)
@@ -113,7 +114,7 @@ class Events(AsyncIterator[Event]):
         self,
     ) -> View[pb.ExecutionServiceRunResponse] | View[pb.ExecutionServiceAttachResponse]:
         if self.execution_id is None:
-            self._sent = True
+            self.sent = True
             return await self._connection.view(RUN, pb.ExecutionServiceRunRequest(spec=self._spec))
         request = pb.ExecutionServiceAttachRequest(execution_id=self.execution_id)
         if self.cursor:
@@ -144,7 +145,7 @@ class Events(AsyncIterator[Event]):
         if self.execution_id is not None:
             message = f"the view of execution {self.execution_id} broke and could not be resumed: {last.message}"
             return ViewLostError(message, execution_id=self.execution_id, cursor=self.cursor)
-        if self._sent and self._spec is not None and not isinstance(last, RejectedError):
+        if self.sent and self._spec is not None and not isinstance(last, RejectedError):
             message = f"no answer to the start, so it is not known whether the command runs: {last.message}"
             return StartUnknownError(message, request_id=self._spec.request_id)
         return last

@@ -13,7 +13,7 @@ from ._connection import CALL_TIMEOUT, Connection
 from ._errors import AirlockError, ApprovalRequiredError, DeadlineError, DeniedError
 from ._event import Backgrounded, Event, Finished, Gap, Opened, Output, StateChanged
 from ._events import Events
-from ._methods import CANCEL, DETACH, GET, RESIZE, SIGNAL, WAIT
+from ._methods import CANCEL, DETACH, GET, RESIZE, SIGNAL, START, WAIT
 from ._output import OutputBytes, OutputReader, Search, Selection
 from ._result import ExecutionInfo, Result
 from ._stdin import Stdin
@@ -154,13 +154,17 @@ class Run:
                 execution_id=stream.execution_id,
             ) from None
         except DeniedError as error:
+            done = True
             raise await with_result(self.connection, error) from None
+        except AirlockError:
+            # The caller can attach again, or repeat the start.
+            done = True
+            raise
         finally:
             if writer is not None:
                 writer.cancel()
             await stream.aclose()
-            # A denied command has ended; an error of the view leaves the command to the caller.
-            if not done and self.kill_on_cancel and stream.execution_id:
+            if not done and self.kill_on_cancel and stream.sent:
                 await self._kill(stream.execution_id)
 
     async def result(self) -> Result:
@@ -192,10 +196,17 @@ class Run:
             await stdin.write(data)
             await stdin.end()
 
-    async def _kill(self, execution_id: str) -> None:
+    async def _kill(self, execution_id: str | None) -> None:
         with contextlib.suppress(AirlockError, TimeoutError):
-            request = pb.ExecutionServiceCancelRequest(execution_id=execution_id)
-            await asyncio.shield(asyncio.wait_for(self.connection.once(CANCEL, request, _KILL), _KILL))
+            await asyncio.shield(asyncio.wait_for(self._cancel(execution_id), _KILL))
+
+    async def _cancel(self, execution_id: str | None) -> None:
+        if execution_id is None:
+            # The start was sent and not answered. With the same request ID, it returns the execution.
+            start = pb.ExecutionServiceStartRequest(spec=self.spec)
+            execution_id = (await self.connection.once(START, start, _KILL)).execution.execution_id
+        request = pb.ExecutionServiceCancelRequest(execution_id=execution_id)
+        await self.connection.once(CANCEL, request, _KILL)
 
 
 def result_of(event: Finished | Backgrounded) -> Result:

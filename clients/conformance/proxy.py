@@ -7,6 +7,7 @@ each with `ok`. It ends with its input. It needs only the standard library.
     cut_after BYTES  cut all connections once, after this number of further bytes in both directions
     every SECONDS    cut all connections again and again; 0 stops it
     down SECONDS     cut all connections, and refuse new ones for this time
+    swallow SECONDS  drop everything from the server for this time, then cut all connections
     delay SECONDS    hold back each piece of data for this time
     left             answer with the number of bytes until the cut of `cut_after`, or `none`
     cuts             answer with the number of connections that were cut
@@ -50,6 +51,7 @@ class Proxy:
         self.left: int | None = None
         self.up_at = 0.0
         self.delay = 0.0
+        self.swallows = False
         self.cuts = 0
         self.cutter: asyncio.Task[None] | None = None
 
@@ -95,6 +97,8 @@ class Proxy:
         while data := await reader.read(PIECE):
             if self.delay:
                 await asyncio.sleep(self.delay)
+            if answer and self.swallows:
+                continue
             if self.left is not None:
                 data = data[: self.left]
                 self.left -= len(data)
@@ -107,6 +111,11 @@ class Proxy:
                 return
         if writer.can_write_eof():
             writer.write_eof()
+
+    def end_swallow(self) -> None:
+        """Cut all connections, because they lack data, and relay again."""
+        self.swallows = False
+        self.cut()
 
     def obey(self, line: str) -> str:
         """Carry out one command."""
@@ -124,6 +133,9 @@ class Proxy:
             case "down":
                 self.up_at = loop.time() + float(value)
                 self.cut()
+            case "swallow":
+                self.swallows = True
+                loop.call_later(float(value), self.end_swallow)
             case "delay":
                 self.delay = float(value)
             case "left":

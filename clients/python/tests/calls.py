@@ -125,6 +125,10 @@ class Calls:
         info = session.info
         return {"id": info.id, "state": info.state, "profile": info.profile}
 
+    def session_list(self, args: Args) -> Json:
+        wanted = args["labels"].items()
+        return {"count": sum(wanted <= info.labels.items() for info in self.client.sessions())}
+
     def session_close(self, args: Args) -> Json:
         self._session(args).close()
 

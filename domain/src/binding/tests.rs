@@ -282,22 +282,36 @@ fn an_unknown_field_is_refused_wherever_it_is() {
     assert!(tried > 10, "{tried}");
 }
 
-/// The encodings and hashes of this version. A later version adds fields with defaults. It must read these
-/// encodings and compute these hashes, so that open approvals and retries stay valid across an upgrade.
+/// The encodings and hashes of v0.2.0, and of this version. A later version adds fields with defaults. It must read
+/// these encodings and compute these hashes, so that open approvals and retries stay valid across an upgrade. Each file
+/// has the three encodings, and then the hashes.
+const ENCODINGS: [&str; 2] = [include_str!("first.txt"), include_str!("second.txt")];
+
 #[test]
 fn encodings_and_hashes_are_those_of_earlier_versions() {
-    // The three encodings, and then the hashes.
-    let lines: Vec<&str> = include_str!("first.txt").lines().collect();
-    let (grant, start, create, expected) = (lines[0], lines[1], lines[2], &lines[3..]);
-    let of_grant = Grant::decode(grant.as_bytes()).unwrap();
-    assert_eq!(String::from_utf8(of_grant.encode()).unwrap(), grant);
-    let of_start: StartExecution = decode(start.as_bytes()).unwrap();
-    assert_eq!(String::from_utf8(encode(&of_start)).unwrap(), start);
-    let of_create: CreateSession = decode(create.as_bytes()).unwrap();
-    assert_eq!(String::from_utf8(encode(&of_create)).unwrap(), create);
-    let hashes = [of_grant.binding(), of_grant.profile.digest(), of_start.hash(), of_create.hash()];
-    let hashes = hashes.map(hex::encode);
-    assert_eq!(hashes.as_slice(), expected);
+    for file in ENCODINGS {
+        let lines: Vec<&str> = file.lines().collect();
+        let (grant, start, create, expected) = (lines[0], lines[1], lines[2], &lines[3..]);
+        let of_grant = Grant::decode(grant.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(of_grant.encode()).unwrap(), grant);
+        let of_start: StartExecution = decode(start.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(encode(&of_start)).unwrap(), start);
+        let of_create: CreateSession = decode(create.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(encode(&of_create)).unwrap(), create);
+        let hashes = [of_grant.binding(), of_grant.profile.digest(), of_start.hash(), of_create.hash()];
+        let hashes = hashes.map(hex::encode);
+        assert_eq!(hashes.as_slice(), expected);
+    }
+}
+
+/// If a field is new since the last release, add it to the last file. If it is the first one, add a file.
+#[test]
+fn the_last_encodings_have_every_field() {
+    let samples = [encode(&testing::grant()), encode(&testing::start()), encode(&testing::create())];
+    for (line, sample) in ENCODINGS[1].lines().zip(samples) {
+        let of = |json: &[u8]| leaves(&serde_json::from_slice::<Value>(json).unwrap());
+        assert_eq!(of(line.as_bytes()), of(&sample));
+    }
 }
 
 fn pty(rows: u16, cols: u16, term: &str) -> Pty {

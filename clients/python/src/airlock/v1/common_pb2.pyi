@@ -376,7 +376,7 @@ class Result(_message.Message):
     def __init__(self, cause: _Optional[_Union[Cause, _Mapping]] = ..., started: _Optional[_Union[Started, str]] = ..., directory: _Optional[str] = ..., directory_bytes: _Optional[bytes] = ..., directory_report: _Optional[_Union[DirectoryReport, str]] = ..., leftovers_killed: bool = ..., cpu_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., peak_memory: _Optional[int] = ..., run_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., stdout_bytes: _Optional[int] = ..., stderr_bytes: _Optional[int] = ..., stdout_cut_bytes: _Optional[int] = ..., stderr_cut_bytes: _Optional[int] = ..., violations: _Optional[_Iterable[_Union[Violation, _Mapping]]] = ..., scrubbed_env: _Optional[_Iterable[str]] = ..., limits_not_enforced: _Optional[_Iterable[str]] = ..., unsandboxed: bool = ..., landlock_abi: _Optional[int] = ..., interpretation: _Optional[_Union[Interpretation, _Mapping]] = ..., no_output_expected: bool = ..., interrupted: bool = ..., snapshot_problem: _Optional[str] = ..., inline: _Optional[_Union[InlineOutput, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., network_problem: _Optional[str] = ..., connections: _Optional[_Iterable[_Union[Connection, _Mapping]]] = ..., connections_left_out: _Optional[int] = ...) -> None: ...
 
 class Connection(_message.Message):
-    __slots__ = ("host", "port", "protocol", "verdict", "rule", "layer", "reason", "bytes_up", "bytes_down", "started_at", "duration")
+    __slots__ = ("host", "port", "protocol", "verdict", "rule", "layer", "reason", "bytes_up", "bytes_down", "started_at", "duration", "other_layers", "address_kind")
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
@@ -388,6 +388,8 @@ class Connection(_message.Message):
     BYTES_DOWN_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
     DURATION_FIELD_NUMBER: _ClassVar[int]
+    OTHER_LAYERS_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_KIND_FIELD_NUMBER: _ClassVar[int]
     host: str
     port: int
     protocol: ConnectionProtocol
@@ -399,17 +401,21 @@ class Connection(_message.Message):
     bytes_down: int
     started_at: _timestamp_pb2.Timestamp
     duration: _duration_pb2.Duration
-    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., protocol: _Optional[_Union[ConnectionProtocol, str]] = ..., verdict: _Optional[_Union[ConnectionVerdict, str]] = ..., rule: _Optional[str] = ..., layer: _Optional[str] = ..., reason: _Optional[str] = ..., bytes_up: _Optional[int] = ..., bytes_down: _Optional[int] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    other_layers: _containers.RepeatedScalarFieldContainer[str]
+    address_kind: str
+    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., protocol: _Optional[_Union[ConnectionProtocol, str]] = ..., verdict: _Optional[_Union[ConnectionVerdict, str]] = ..., rule: _Optional[str] = ..., layer: _Optional[str] = ..., reason: _Optional[str] = ..., bytes_up: _Optional[int] = ..., bytes_down: _Optional[int] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., other_layers: _Optional[_Iterable[str]] = ..., address_kind: _Optional[str] = ...) -> None: ...
 
 class NetworkRules(_message.Message):
-    __slots__ = ("any", "allow", "deny")
+    __slots__ = ("any", "allow", "deny", "warn")
     ANY_FIELD_NUMBER: _ClassVar[int]
     ALLOW_FIELD_NUMBER: _ClassVar[int]
     DENY_FIELD_NUMBER: _ClassVar[int]
+    WARN_FIELD_NUMBER: _ClassVar[int]
     any: bool
     allow: _containers.RepeatedScalarFieldContainer[str]
     deny: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, any: bool = ..., allow: _Optional[_Iterable[str]] = ..., deny: _Optional[_Iterable[str]] = ...) -> None: ...
+    warn: bool
+    def __init__(self, any: bool = ..., allow: _Optional[_Iterable[str]] = ..., deny: _Optional[_Iterable[str]] = ..., warn: bool = ...) -> None: ...
 
 class Note(_message.Message):
     __slots__ = ("code", "text")

@@ -162,6 +162,7 @@ fn in_runtime(command: Command, name: Option<String>) -> Result<u8, Failure> {
     done
 }
 
+#[expect(clippy::cognitive_complexity, reason = "one line for each command")]
 async fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Dev(dev) => dev.run().await,

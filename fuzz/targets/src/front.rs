@@ -165,7 +165,6 @@ fn execution(
         token: token.clone(),
         processes: None,
         layers: receiver,
-        warn: false,
         inspection: None,
         events: Events::new(queue),
         cancel: CancellationToken::new(),

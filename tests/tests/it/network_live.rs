@@ -1,7 +1,7 @@
 //! End-to-end tests of networks that change or are proposed, through client, server, runner and a real sandbox. An
 //! allowed connection fails with another status than a refused one, because nothing listens there.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     fs,

@@ -14,7 +14,7 @@ const ACCESS: &str = "proxy: credential";
 const CHAINED: &str = "proxy: through itself";
 
 /// A request with a header that depends on the tokens.
-fn with(header: fn(&Lab, &Execution) -> String) -> Message {
+fn with(header: Header) -> Message {
     Arc::new(move |lab, execution| {
         let header = header(lab, execution);
         format!("GET http://web.test/hidden HTTP/1.1\r\n{header}Connection: close\r\n\r\n").into_bytes()
@@ -25,8 +25,11 @@ fn basic(text: &str) -> String {
     format!("Proxy-Authorization: Basic {}\r\n", BASE64_STANDARD.encode(text))
 }
 
+/// Returns the header with a credential.
+type Header = fn(&Lab, &Execution) -> String;
+
 pub(crate) fn rows() -> Vec<Row> {
-    let headers: [(&str, fn(&Lab, &Execution) -> String); 12] = [
+    let headers: [(&str, Header); 12] = [
         ("none", |_, _| String::new()),
         ("a neighbour's token", |lab, _| credential(&lab.neighbour.token)),
         ("the token of an execution that ended", |lab, _| basic(&format!("airlock:{}", lab.ended))),

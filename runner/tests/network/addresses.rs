@@ -154,7 +154,7 @@ fn tricks() -> Vec<Row> {
             .but_under(any().and(&["[2001:0:cb00:7107:0:ffff:f5ff:fffe]", "10.0.0.1"])),
         Row::new(ANSWERED, "a tunnel to a private address", any(), connect("inside.test:443", ""))
             .resolved("inside.test", &[&["10.0.0.1"]])
-            .but_under(private.clone()),
+            .but_under(private),
         Row::new(
             ANSWERED,
             "a denied address of an allowed name",

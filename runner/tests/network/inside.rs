@@ -42,7 +42,8 @@ pub(crate) enum Control {
 
 /// Tries all programs.
 pub(crate) async fn tried(lab: &Lab, index: &mut Index) {
-    let rules = || NetworkRules { any: true, allow: vec![format!("{PUBLIC}:80/tcp")], ..NetworkRules::default() };
+    let rules =
+        || NetworkRules { any: true, allow: vec![format!("{PUBLIC}:80/tcp")], ..NetworkRules::default() };
     let floor = OrNone(Some(rules().into()));
     let mut it = Fixture::with(Manners::default(), |config| config.floor.network = floor).await;
     let session = it.open("").await;

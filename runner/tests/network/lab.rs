@@ -93,7 +93,7 @@ const DATAGRAMS: [u16; 4] = [53, 443, 5353, 5355];
 /// Moves the calling thread into a network namespace of its own. Threads and processes that it starts later are there,
 /// too.
 pub(crate) fn enter() {
-    unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace; it takes root");
+    unshare(CloneFlags::CLONE_NEWNET).unwrap();
     ip(&["link", "set", "lo", "up"]);
     for address in ADDRESSES {
         let (bits, flags): (_, &[_]) = if address.contains(':') { (128, &["nodad"]) } else { (32, &[]) };

@@ -220,12 +220,12 @@ pub(crate) async fn a_changed_network_has_an_entry_with_both_values(store: &dyn 
         |network| SessionChange { network: Some(network), by: Some(by.clone()), ..SessionChange::default() };
     let set_rules = set(NetworkChange::Set(rules.clone()));
     let other = SessionChange { mode: Some(Mode::Plan), by: Some(by.clone()), ..SessionChange::default() };
-    let mut version = session.version;
     // The second change sets the same value, and the third none.
-    for change in [&set_rules, &set_rules, &other, &set(NetworkChange::Reset)] {
+    let reset = set(NetworkChange::Reset);
+    let changes = [&set_rules, &set_rules, &other, &reset];
+    for (version, change) in (session.version..).zip(changes) {
         let done = store.change_session(session.id, version, change).await.unwrap();
         assert!(matches!(done, Cas::Done(_)), "{done:?}");
-        version += 1;
     }
     let stale = store.change_session(session.id, session.version, &set_rules).await.unwrap();
     assert!(matches!(stale, Cas::Stale(_)), "{stale:?}");

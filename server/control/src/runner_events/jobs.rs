@@ -41,6 +41,7 @@ impl JobReports {
         let (id, attempt, runner) = (report.execution_id, report.attempt, &link.hello.runner_id);
         let record = self.store.execution(id).await?;
         let reception = received(record.as_ref(), runner, &report);
+        let is_running = matches!(reception, Reception::OnRunner) && report.phase == JobPhase::Running;
         let record = match (reception, record) {
             (Reception::Unknown(message), _) | (Reception::NotOffered(message), None) => {
                 self.disown(link, (id, attempt), *message).await;
@@ -59,9 +60,6 @@ impl JobReports {
                 link.set_reported(id, attempt);
                 // Recorded regardless of the server that made the offer.
                 self.slots.note(runner, id);
-                if report.phase == JobPhase::Running {
-                    self.sessions.repeat_network(link, record.session_id).await?;
-                }
                 record
             }
             (Reception::Over, Some(record)) => {
@@ -74,10 +72,16 @@ impl JobReports {
             }
         };
         let tenant = record.tenant.clone();
+        // A command with a read-only verdict has no network.
+        let networked = (is_running && !record.decision.read_only).then_some(record.session_id);
         Box::pin(self.take_in(link, record, report)).await?;
         // The step may have been made by another server, which does not notify tasks here.
         self.changes.notify(id);
         self.changes.notify_tenant(&tenant);
+        // Last, so that it delays no step of the command.
+        if let Some(session) = networked {
+            self.sessions.repeat_network(link, session).await?;
+        }
         Ok(())
     }
 

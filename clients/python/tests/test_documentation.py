@@ -49,7 +49,7 @@ def test_the_pages_have_blocks() -> None:
 
 
 def test_the_first_programs_are_at_most_ten_lines() -> None:
-    page = (ROOT / "docs/agents.md").read_text().split("## What the model sees")[0]
+    page = (ROOT / "docs/agents.md").read_text().split("## Text for the model")[0]
     programs = [code for language, code in BLOCK.findall(page) if language == "python"]
     lengths = [len([line for line in code.splitlines() if line.strip()]) for code in programs]
     assert len(lengths) == 2 and max(lengths) <= 10, lengths

@@ -1,4 +1,5 @@
-//! A real proxy on loopback for the targets of its front ends. An input is what a command sends on one connection.
+//! Starts the proxy on loopback, for the fuzz targets `http` and `socks`. Each input is sent to it on one connection, as a
+//! command would send it.
 //!
 //! The rules allow `web.test` on the port of one server. Every other name and address is forbidden; all names have an
 //! address at which a second server listens on the same port.
@@ -104,7 +105,8 @@ impl Front {
         assert_eq!(self.forbidden.swap(0, Ordering::SeqCst), 1, "the second server does not count");
     }
 
-    /// Sends an input on one connection until its end, and checks what the proxy did.
+    /// Sends an input on one connection, waits until the connection is closed, and checks the effects: the hosts that were
+    /// resolved and connected, the answer, and the reports.
     ///
     /// `AUTH` in the input becomes the credential of HTTP, `\x05TOKEN` the password of SOCKS, `PORT` and `\xfe\xfe` the
     /// port of the server as text and as a number.

@@ -1,6 +1,7 @@
 //! The layers of one execution, of which the session's can be replaced while the execution runs.
 //!
-//! Must not replace another layer: the profile, the request and the floor bound what a change can allow.
+//! This module must replace only the layer of the session. The layers of the profile, the request and the floor stay, so
+//! a change never allows more than they do.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

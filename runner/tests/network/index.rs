@@ -10,9 +10,9 @@ pub(crate) struct Tried {
     /// The place of the attempt, such as `proxy: addresses`.
     pub(crate) group: &'static str,
     pub(crate) name: String,
-    /// What the attempt reached. `None`: it was stopped.
+    /// The target that the attempt reached. `None`: the attempt was stopped.
     pub(crate) attempt: Option<String>,
-    /// What the control reached. `None`: the attempt proves nothing.
+    /// The target that the control reached. `None`: the control failed, so the result of the attempt has no value.
     pub(crate) control: Option<String>,
 }
 

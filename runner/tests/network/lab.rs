@@ -106,7 +106,7 @@ fn ip(words: &[&str]) {
     assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// What a server got on one connection.
+/// The bytes that a server received on one connection.
 struct Seen {
     address: IpAddr,
     port: u16,

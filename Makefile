@@ -60,9 +60,9 @@ panels: ## draw the dashboards' panels under a real load, into docs/panels; SECO
 	@scripts/setup.sh panels
 	@SECONDS_OF_WORK=$(or $(SECONDS),240) scripts/panels.sh
 
-fuzz: ## fuzz the parser, decisions and the runner's proxy, with C code under AddressSanitizer; SECONDS=600
+fuzz: ## fuzz the parser, decisions and the runner's proxy, with C code under AddressSanitizer; SECONDS=600, for all or for each of TARGETS=
 	@scripts/setup.sh fuzz
-	@scripts/fuzz.sh $(or $(SECONDS),600)
+	@scripts/fuzz.sh $(or $(SECONDS),600) $(TARGETS)
 
 fuzz-bash: setup-test ## run generated commands with real bash, and compare the programs started with the prediction; SEED=, COUNT=
 	@cargo run --quiet --locked --release --package airlock-fuzz --bin fuzz-bash -- --count $(or $(COUNT),300000) $(if $(SEED),--seed $(SEED))

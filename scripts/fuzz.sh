@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
 # Runs coverage-guided fuzzing of the policy and of the runner's proxy for SECONDS on every core, with C code
-# under AddressSanitizer. The targets of the network share a quarter of the time equally. The corpus is kept in the user's cache; findings are minimised there and their names
-# printed. Usage: scripts/fuzz.sh SECONDS
+# under AddressSanitizer. The targets share the time; those of the network share a quarter of it equally. If targets are
+# named, each of them runs for SECONDS. The corpus is kept in the user's cache; findings are minimised there and their
+# names printed. Usage: scripts/fuzz.sh SECONDS [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 seconds=$1
 [[ "$seconds" =~ ^[1-9][0-9]*$ ]] || die "\`$seconds\` is not a number of seconds" "for example: make fuzz SECONDS=600"
+named=("${@:2}")
+all=(decide rules profile import network names http socks)
+for target in "${named[@]}"; do
+    [[ " ${all[*]} " = *" $target "* ]] || die "\`$target\` is no target" "name some of: ${all[*]}"
+done
 home="${XDG_CACHE_HOME:-$HOME/.cache}/airlock/fuzz"
 build="${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -196,12 +202,18 @@ say "the controls were caught: overflow in C, panic, caught panic, slow answer, 
 write_dictionary
 write_seeds
 began=$(date +%s)
-fuzz decide $((seconds * 9 / 20 + 1))
-fuzz rules $((seconds * 3 / 20 + 1))
-fuzz profile $((seconds / 10 + 1))
-fuzz import $((seconds / 20 + 1))
-for target in network names http socks; do
-    fuzz "$target" $((seconds / 16 + 1))
-done
+if [ "${#named[@]}" -gt 0 ]; then
+    for target in "${named[@]}"; do
+        fuzz "$target" "$seconds"
+    done
+else
+    fuzz decide $((seconds * 9 / 20 + 1))
+    fuzz rules $((seconds * 3 / 20 + 1))
+    fuzz profile $((seconds / 10 + 1))
+    fuzz import $((seconds / 20 + 1))
+    for target in network names http socks; do
+        fuzz "$target" $((seconds / 16 + 1))
+    done
+fi
 say "fuzz: $total executions in $(($(date +%s) - began)) s$line; findings: $findings"
 [ "$findings" -eq 0 ]

@@ -4,9 +4,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output},
     time::{Duration, Instant},
 };
@@ -15,79 +15,15 @@ use airlock_mounts::{ScratchDir, inside_command, is_private, private_command};
 use serde_json::Value;
 
 use crate::{
+    images::{Images, containers_conf},
     process::Process,
     source,
-    tools::{path, program, python_packages, tools},
+    tools::python_packages,
 };
 
 /// The longest time for the start of a pod, or for the end of a command in it.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 const POLL: Duration = Duration::from_millis(200);
-/// The images, built from this workspace's programs and a Debian root file system from the cache.
-#[derive(Debug)]
-pub struct Images {
-    directory: PathBuf,
-    /// The lock with which one test at a time uses podman's storage and cgroups.
-    _turn: File,
-}
-
-impl Images {
-    /// Builds the images, unless they exist.
-    ///
-    /// # Panics
-    /// If the script fails, with its output.
-    #[must_use]
-    pub fn build() -> Self {
-        let directory = tools().parent().unwrap().join("images");
-        fs::create_dir_all(&directory).unwrap();
-        let turn = File::create(directory.join("lock")).unwrap();
-        turn.lock().unwrap();
-        let conf = directory.join("containers.conf");
-        fs::write(&conf, containers_conf(&directory)).unwrap();
-        let programs = program("airlock");
-        let store = directory.join("store");
-        let podman = format!(
-            "podman --root {} --runroot {}/run --runtime runc --storage-driver overlay",
-            store.display(),
-            directory.display()
-        );
-        let built = private_command(&[])
-            .arg(source::root().join("scripts/images.sh"))
-            .args(["--base", "archive", "--programs"])
-            .arg(programs.parent().unwrap())
-            .arg("--out")
-            .arg(&directory)
-            .envs([("PODMAN", podman), ("PATH", path())])
-            .env("CONTAINERS_CONF", &conf)
-            .output()
-            .unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        fs::write(directory.join("sizes"), built.stdout).unwrap();
-        Self { directory, _turn: turn }
-    }
-
-    /// Returns the report of `scripts/images.sh`, one line per image: name, size, packages.
-    ///
-    /// # Panics
-    /// If it cannot be read.
-    #[must_use]
-    pub fn sizes(&self) -> Vec<String> {
-        fs::read_to_string(self.directory.join("sizes")).unwrap().lines().map(str::to_owned).collect()
-    }
-
-    /// Returns a file next to the images, such as `airlock-server.cdx.json`.
-    ///
-    /// # Panics
-    /// If it is not JSON.
-    #[must_use]
-    pub fn bill(&self, file: &str) -> Value {
-        serde_json::from_slice(&fs::read(self.directory.join(file)).unwrap()).unwrap()
-    }
-
-    fn store(&self) -> PathBuf {
-        self.directory.join("store")
-    }
-}
 
 /// The effect of one field of a securityContext.
 #[derive(Debug, Clone)]
@@ -349,17 +285,6 @@ impl Drop for Cluster {
             drop(fs::remove_dir(parent));
         }
     }
-}
-
-/// Returns the settings of podman. Its default runtime, crun, does not work where cgroups of both versions are mounted.
-/// Its locks and networks would otherwise be in /dev/shm and /etc.
-fn containers_conf(directory: &Path) -> String {
-    format!(
-        "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n\
-         [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\n\
-         [network]\nnetwork_config_dir = \"{}\"\n",
-        directory.join("networks").display()
-    )
 }
 
 /// Writes podman's settings: this cluster's storage on top of the images' storage, and the runtime.

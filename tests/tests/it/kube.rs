@@ -5,11 +5,7 @@
 
 use std::{collections::BTreeSet, fs, process::Command};
 
-use airlock_tests::{
-    chart,
-    cluster::{Cluster, Images},
-    source,
-};
+use airlock_tests::{chart, cluster::Cluster, images::Images, source};
 use serde_json::Value;
 
 const SERVER: &str = "r-airlock-server-0";
@@ -33,9 +29,18 @@ fn play(rendered: &str) -> Cluster {
     cluster
 }
 
+/// One cluster for all checks of the default rendering: starting its pods takes longer than the checks.
 #[test]
 fn the_default_rendering_plays_and_a_command_goes_through_it() {
     let cluster = play(&rendered(&[]));
+    cluster.exec_until(RUNNER, "runner", &READY);
+    a_runner_works_with_exactly_the_settings_of_the_chart(&cluster);
+    the_servers_image_holds_no_shell_and_each_says_what_is_in_it(&cluster);
+    a_command_goes_through_it(&cluster);
+    the_runner_drains_and_the_pods_end(&cluster);
+}
+
+fn a_command_goes_through_it(cluster: &Cluster) {
     assert_eq!(cluster.pods(), [RUNNER, "r-airlock-default-1", SERVER, TEST]);
     cluster.start("r-airlock-default-1");
     for runner in [RUNNER, "r-airlock-default-1"] {
@@ -54,8 +59,10 @@ fn the_default_rendering_plays_and_a_command_goes_through_it() {
         }
     }
     assert_eq!(left_out, BTreeSet::from(["NetworkPolicy", "PodDisruptionBudget"]));
+}
 
-    // As Kubernetes stops a runner's pod: the hook, then SIGTERM.
+/// As Kubernetes stops a runner's pod: the hook, then SIGTERM.
+fn the_runner_drains_and_the_pods_end(cluster: &Cluster) {
     let drained = cluster.exec(RUNNER, "runner", &DRAIN);
     assert!(drained.status.success(), "{drained:?}");
     let ready = cluster.exec(RUNNER, "runner", &READY);
@@ -100,13 +107,10 @@ fn assert_well(cluster: &Cluster, pod: &str) {
     }
 }
 
-#[test]
-fn a_runner_works_with_exactly_the_settings_of_the_chart() {
-    let cluster = play(&rendered(&[]));
-    cluster.exec_until(RUNNER, "runner", &READY);
-    assert_in_force(&cluster, RUNNER, &["hostUsers", "capabilities", "procMount"]);
-    assert_in_force(&cluster, SERVER, &[]);
-    assert_well(&cluster, RUNNER);
+fn a_runner_works_with_exactly_the_settings_of_the_chart(cluster: &Cluster) {
+    assert_in_force(cluster, RUNNER, &["hostUsers", "capabilities", "procMount"]);
+    assert_in_force(cluster, SERVER, &[]);
+    assert_well(cluster, RUNNER);
     // No service account token, no port, no access to directories of the host.
     let mounts = cluster.oci(RUNNER, "runner");
     let mounts: Vec<&str> = mounts["mounts"]
@@ -168,9 +172,7 @@ fn assert_documented(line: &str) {
 }
 
 /// Checks the files of an image, layer by layer.
-#[test]
-fn the_servers_image_holds_no_shell_and_each_says_what_is_in_it() {
-    let cluster = play(&rendered(&[]));
+fn the_servers_image_holds_no_shell_and_each_says_what_is_in_it(cluster: &Cluster) {
     for shell in ["/bin/sh", "/bin/bash", "/usr/bin/env", "/bin/busybox", "/usr/bin/perl"] {
         let tried = cluster.exec(SERVER, "server", &[shell, "-c", "echo reached"]);
         assert!(!tried.status.success() && tried.stdout.is_empty(), "{shell}: {tried:?}");

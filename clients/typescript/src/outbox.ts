@@ -1,64 +1,60 @@
 /** The requests of a stream in both directions, which a caller sends one by one. */
 
-/** A source of messages. `send` waits until the transport takes the next message, so a slow reader slows the sender. */
+interface Pending<T> {
+  readonly value: T;
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** A source of messages. `send` waits until the transport wants the next message, so a slow reader slows the sender. */
 export class Outbox<T> implements AsyncIterableIterator<T> {
-  private queued: { readonly value: T; readonly taken: () => void } | undefined;
-  private written: (() => void) | undefined;
+  private queued: Pending<T> | undefined;
+  private taken: Pending<T> | undefined;
   private wanted: (() => void) | undefined;
   private failure: { readonly reason: unknown } | undefined;
-  private failed: (reason: unknown) => void = () => undefined;
-  private readonly broken: Promise<never>;
-  private ended = false;
-
-  constructor() {
-    this.broken = new Promise((_, reject) => (this.failed = reject));
-    this.broken.catch(() => undefined);
-  }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
   /** Sends a message. Only one may be sent at a time. */
-  async send(value: T): Promise<void> {
-    if (this.failure) {
-      throw this.failure.reason;
-    }
-    const taken = new Promise<void>((resolve) => {
-      this.queued = { value, taken: resolve };
+  send(value: T): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.failure) {
+        reject(this.failure.reason);
+        return;
+      }
+      this.queued = { value, resolve, reject };
+      this.wanted?.();
     });
-    this.wanted?.();
-    await Promise.race([taken, this.broken]);
   }
 
   /** Ends the stream with an error for its sender. */
   fail(reason: unknown): void {
     this.failure ??= { reason };
-    this.ended = true;
-    this.failed(reason);
+    this.queued?.reject(reason);
+    this.taken?.reject(reason);
     this.wanted?.();
   }
 
   /** Returns the next message to the transport. */
   async next(): Promise<IteratorResult<T>> {
-    this.written?.();
-    this.written = undefined;
-    while (this.queued === undefined && !this.ended) {
+    this.taken?.resolve();
+    this.taken = undefined;
+    while (this.queued === undefined && this.failure === undefined) {
       await new Promise<void>((resolve) => (this.wanted = resolve));
     }
-    const { queued } = this;
-    if (queued === undefined || this.ended) {
+    if (this.queued === undefined || this.failure) {
       return { done: true, value: undefined };
     }
+    this.taken = this.queued;
     this.queued = undefined;
-    this.written = queued.taken;
-    return { done: false, value: queued.value };
+    return { done: false, value: this.taken.value };
   }
 
-  /** Ends the stream. */
+  /** Is called by the transport when the stream has ended. */
   async return(): Promise<IteratorResult<T>> {
-    this.ended = true;
-    this.wanted?.();
+    this.fail(new Error("the stream has ended"));
     return { done: true, value: undefined };
   }
 }

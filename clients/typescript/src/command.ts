@@ -249,16 +249,10 @@ function environmentOf(variables: Readonly<Record<string, string | Uint8Array>> 
   env: Record<string, string>;
   envBytes: Record<string, Uint8Array>;
 } {
-  const env: Record<string, string> = {};
-  const envBytes: Record<string, Uint8Array> = {};
-  for (const [name, value] of Object.entries(variables)) {
-    if (typeof value === "string") {
-      env[name] = value;
-    } else {
-      envBytes[name] = value;
-    }
-  }
-  return { env, envBytes };
+  const entries = Object.entries(variables);
+  const texts = entries.filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  const bytes = entries.filter((entry): entry is [string, Uint8Array] => typeof entry[1] !== "string");
+  return { env: Object.fromEntries(texts), envBytes: Object.fromEntries(bytes) };
 }
 
 /** The properties of an object without those that are `undefined`. */

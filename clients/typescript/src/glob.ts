@@ -15,7 +15,7 @@ export function globPattern(glob: string): RegExp {
       case "?":
         return "[^/]";
       default:
-        return part.startsWith("[") && part.endsWith("]") ? set(part.slice(1, -1)) : escape(part);
+        return /^\[(?!!?\]$).*\]$/s.test(part) ? set(part.slice(1, -1)) : escape(part);
     }
   });
   return new RegExp(`^${parts.join("")}$`, "su");

@@ -33,7 +33,7 @@ export async function upload(
   signal: AbortSignal | undefined,
 ): Promise<FileServiceUploadResponse> {
   const sha256 = await digest(source);
-  const full = { ...header, sha256, size: BigInt(source.size), transferId: randomUUID() };
+  const full: Header = { ...header, sha256, size: BigInt(source.size), transferId: randomUUID() };
   return new Upload(connection, full, source, signal).run();
 }
 
@@ -114,6 +114,7 @@ class Upload {
 class Stall {
   private readonly scope: Scope;
   private timer: NodeJS.Timeout;
+  private ended = false;
 
   constructor(
     parent: AbortSignal | undefined,
@@ -128,11 +129,15 @@ class Stall {
   }
 
   move(ms: number): void {
+    if (this.ended) {
+      return;
+    }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.scope.abort(this.error), ms);
   }
 
   end(): void {
+    this.ended = true;
     clearTimeout(this.timer);
     this.scope.dispose();
   }

@@ -62,7 +62,7 @@ export class Events implements AsyncIterableIterator<Event> {
    * @internal
    */
   sent = false;
-  private view: View<{ readonly event?: RawEvent }> | undefined;
+  private view: View<{ readonly event?: RawEvent | undefined }> | undefined;
   private began: number | undefined;
   private finished = false;
   private readonly retries: Retries;
@@ -153,7 +153,7 @@ export class Events implements AsyncIterableIterator<Event> {
     }
   }
 
-  private async open(): Promise<View<{ readonly event?: RawEvent }>> {
+  private async open(): Promise<View<{ readonly event?: RawEvent | undefined }>> {
     const { spec, offsets, signal } = this.from;
     if (this.executionId === undefined) {
       this.sent = true;

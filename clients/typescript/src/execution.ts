@@ -139,6 +139,6 @@ export class Execution {
   }
 }
 
-function infoOf({ execution }: { readonly execution?: RawExecution }): ExecutionInfo {
+function infoOf({ execution }: { readonly execution?: RawExecution | undefined }): ExecutionInfo {
   return executionOf(execution ?? create(ExecutionSchema));
 }

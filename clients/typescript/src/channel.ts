@@ -17,7 +17,8 @@ export class Channel {
 
   constructor(target: Target, credentials: Credentials, serverName: string | undefined) {
     const options = target.secure ? tlsOptions(credentials, serverName) : {};
-    const pings = { pingIntervalMs: PING_MS, pingTimeoutMs: PING_MS, pingIdleConnection: true };
+    // A connection without calls is not pinged. It is checked by a ping before it is used again.
+    const pings = { pingIntervalMs: PING_MS, pingTimeoutMs: PING_MS };
     this.manager = new Http2SessionManager(target.url, pings, options);
     this.transport = createGrpcTransport({
       baseUrl: target.url,

@@ -57,4 +57,10 @@ export class Outbox<T> implements AsyncIterableIterator<T> {
     this.fail(new Error("the stream has ended"));
     return { done: true, value: undefined };
   }
+
+  /** Is called by the transport when the stream has failed. */
+  async throw(reason: unknown): Promise<IteratorResult<T>> {
+    this.fail(reason);
+    throw reason;
+  }
 }

@@ -115,7 +115,13 @@ export class Port implements AsyncDisposable {
   }
 
   private async write(message: Request): Promise<void> {
-    await this.outbox.send(message);
+    try {
+      await this.outbox.send(message);
+    } catch {
+      // The call has ended; its status has the reason.
+      await this.message();
+      throw this.connection.unreachable("the connection has ended");
+    }
   }
 
   private async message(): Promise<SessionServiceForwardResponse | undefined> {
@@ -123,9 +129,8 @@ export class Port implements AsyncDisposable {
       const next = await this.messages?.next();
       return next?.done ? undefined : next?.value;
     } catch (error) {
-      const made = this.connection.error(error, this.parent);
-      this.outbox.fail(made);
-      throw made;
+      this.outbox.fail(error);
+      throw this.connection.error(error, this.parent);
     }
   }
 }

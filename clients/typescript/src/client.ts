@@ -128,7 +128,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** Returns the starts and ends of the tenant's executions as they happen. */
-  watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent, never> {
+  watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent, void, void> {
     return watched(this.connection, "", options);
   }
 }

@@ -181,7 +181,7 @@ export class Files {
    * The server does not report changes of files, so this lists them once per interval. Several changes of a file within
    * an interval are one event.
    */
-  async *watch(path = "", { intervalMs = 1_000, signal }: FileWatchOptions = {}): AsyncGenerator<FileEvent, never> {
+  async *watch(path = "", { intervalMs = 1_000, signal }: FileWatchOptions = {}): AsyncGenerator<FileEvent, void, void> {
     let known = await this.snapshot(path, signal);
     for (;;) {
       await sleep(intervalMs, signal);

@@ -125,7 +125,7 @@ export class Session implements AsyncDisposable {
   }
 
   /** Returns the starts and ends of the session's executions as they happen. */
-  watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent, never> {
+  watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent, void, void> {
     return watched(this.connection, this.id, options);
   }
 }

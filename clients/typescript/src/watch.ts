@@ -31,7 +31,7 @@ export async function* watched(
   connection: Connection,
   sessionId: string,
   { cursor: first = new Uint8Array(), signal }: WatchOptions,
-): AsyncGenerator<WatchEvent, never> {
+): AsyncGenerator<WatchEvent, void, void> {
   const retries = new Retries(connection.patience);
   let cursor = first;
   let active = false;

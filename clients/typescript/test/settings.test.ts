@@ -65,11 +65,6 @@ for (const name of ["AIRLOCK_STATE", "XDG_STATE_HOME", "HOME"]) {
 }
 
 test("files that a dead dev left are not used", async () => {
-  await withState(async (state) => {
-    await find({ environment: {}, state });
-    // Its lock is gone, and its files are not.
-    await writeFile(join(state, "lock"), "", { flag: "w" });
-  });
   await inScratch(async (state) => {
     await writeFile(join(state, "connection.json"), "{}");
     await writeFile(join(state, "lock"), "");

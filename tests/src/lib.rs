@@ -23,6 +23,7 @@ pub mod engines;
 pub mod exercise;
 pub mod fleet;
 pub mod footprint;
+pub mod pages;
 pub mod pki;
 pub mod pod;
 pub mod port;

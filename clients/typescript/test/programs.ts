@@ -10,7 +10,6 @@ import { createInterface, type Interface } from "node:readline";
 
 /** The directory of the cases. The tests run in the directory of the package. */
 export const CONFORMANCE = resolve("../conformance");
-const PYTHON = process.env["AIRLOCK_TEST_PYTHON"] ?? "python3";
 
 /** A helper that prints its address, and ends with its input. */
 export class Program implements AsyncDisposable {
@@ -23,7 +22,7 @@ export class Program implements AsyncDisposable {
 
   /** Starts a program of the conformance cases. */
   static async start(name: string, ...args: string[]): Promise<Program> {
-    const child = spawn(PYTHON, [join(CONFORMANCE, name), ...args]);
+    const child = spawn("python3", [join(CONFORMANCE, name), ...args]);
     child.stderr.pipe(process.stderr);
     const lines = createInterface(child.stdout);
     const [address] = (await Promise.race([once(lines, "line"), ended(child, name)])) as [string];

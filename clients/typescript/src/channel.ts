@@ -1,13 +1,17 @@
 /** One HTTP/2 connection to a server, which is opened when a call needs it. */
 
-import { Http2SessionManager, createGrpcTransport } from "@connectrpc/connect-node";
+import type { Socket } from "node:net";
+
 import type { Transport } from "@connectrpc/connect";
+import { Http2SessionManager, createGrpcTransport } from "@connectrpc/connect-node";
 
 import type { Credentials, Target } from "./settings.js";
+import { openSocket, systemError } from "./socket.js";
 
 /** The largest response, in bytes. The server bounds a page of full executions below this. */
 const ANSWER_BYTES = 32 * 1024 * 1024;
 const PING_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 20_000;
 
 /** A connection. It is opened again after it broke. */
 export class Channel {
@@ -16,10 +20,10 @@ export class Channel {
   private readonly manager: Http2SessionManager;
 
   constructor(target: Target, credentials: Credentials, serverName: string | undefined) {
-    const options = target.secure ? tlsOptions(credentials, serverName) : {};
     // A connection without calls is not pinged. It is checked by a ping before it is used again.
     const pings = { pingIntervalMs: PING_MS, pingTimeoutMs: PING_MS };
-    this.manager = new Http2SessionManager(target.url, pings, options);
+    const createConnection = (): Socket => bounded(openSocket(target, credentials, serverName), target.secure);
+    this.manager = new Http2SessionManager(target.url, pings, { createConnection });
     this.transport = createGrpcTransport({
       baseUrl: target.url,
       sessionManager: this.manager,
@@ -34,28 +38,18 @@ export class Channel {
     return state !== "open" && state !== "connecting";
   }
 
-  /** Gives up an attempt to connect that has no result, so that the next call starts another one. */
-  giveUpConnecting(): void {
-    if (this.manager.state() === "connecting") {
-      this.manager.abort();
-    }
-  }
-
   /** Ends the connection and all of its calls. */
   close(): void {
     this.manager.abort();
   }
 }
 
-/** The options of Node.js for TLS with the credentials. */
-export function tlsOptions(
-  credentials: Credentials,
-  serverName: string | undefined,
-): { ca?: string; cert?: string; key?: string; servername?: string } {
-  return {
-    ...(credentials.ca === undefined ? {} : { ca: credentials.ca }),
-    ...(credentials.certificate === undefined ? {} : { cert: credentials.certificate }),
-    ...(credentials.key === undefined ? {} : { key: credentials.key.reveal() }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
-  };
+/** Destroys a socket that is not connected in time. */
+function bounded(socket: Socket, secure: boolean): Socket {
+  const late = systemError("ETIMEDOUT", "the connection was not established in time");
+  const timer = setTimeout(() => socket.destroy(late), CONNECT_TIMEOUT_MS);
+  const connected = (): void => clearTimeout(timer);
+  socket.once(secure ? "secureConnect" : "connect", connected);
+  socket.once("close", connected);
+  return socket;
 }

@@ -171,7 +171,7 @@ const SESSION: Readonly<Record<keyof SessionOptions, true>> = {
   requestId: true,
 };
 
-/** The message for a command. @internal */
+/** The message for a command. */
 export type Spec = MessageInitShape<typeof ExecutionSpecSchema> & { readonly requestId: string };
 
 /** Returns the message for a command. A command without `requestId` gets one, so that a start can be repeated. */

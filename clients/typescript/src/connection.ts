@@ -9,7 +9,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type StreamResponse } from "@connectrpc/connect";
+import { ConnectError, type StreamResponse } from "@connectrpc/connect";
 
 import { Channel } from "./channel.js";
 import { AirlockError, ContractError, SettingsError, UnreachableError } from "./errors.js";
@@ -128,9 +128,6 @@ export class Connection {
     try {
       return (await calls.transport.unary(method, signal, timeoutMs, this.headers(), request)).message;
     } catch (error) {
-      if (error instanceof ConnectError && error.code === Code.DeadlineExceeded) {
-        calls.giveUpConnecting();
-      }
       throw this.error(error, signal);
     }
   }
@@ -142,7 +139,7 @@ export class Connection {
     signal?: AbortSignal,
   ): Promise<View<MessageShape<O>>> {
     const { views } = await this.pair();
-    return new View(this, views, signal, (own) =>
+    return new View(this, signal, (own) =>
       views.transport.stream(method, own, undefined, this.headers(), once(request)),
     );
   }

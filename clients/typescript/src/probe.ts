@@ -1,12 +1,9 @@
 /** Connects once and ends the connection, to get one clear error if a server cannot be reached or is not trusted. */
 
-import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
-
 import { sleep } from "./cancel.js";
-import { tlsOptions } from "./channel.js";
 import { UnreachableError, UntrustedError } from "./errors.js";
 import type { Credentials, Target } from "./settings.js";
+import { openSocket, systemError } from "./socket.js";
 import { oneLine } from "./status.js";
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -48,7 +45,7 @@ function attempted(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = opened(target, credentials, serverName);
+    const socket = openSocket(target, credentials, serverName);
     const ended = (error?: unknown): void => {
       signal?.removeEventListener("abort", aborted);
       socket.destroy();
@@ -71,19 +68,6 @@ function attempted(
       socket.once("connect", () => ended());
     }
   });
-}
-
-function opened(target: Target, credentials: Credentials, serverName: string | undefined): Socket {
-  const { host, port } = target;
-  if (!target.secure) {
-    return connectTcp({ host, port });
-  }
-  const names = isIP(host) ? {} : { servername: host };
-  return connectTls({ host, port, ALPNProtocols: ["h2"], ...names, ...tlsOptions(credentials, serverName) });
-}
-
-function systemError(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code, syscall: "connect" });
 }
 
 function codeOf(error: unknown): unknown {

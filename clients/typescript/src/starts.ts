@@ -25,7 +25,11 @@ export interface Where {
   readonly workspace?: WorkspaceOptions | undefined;
 }
 
-/** Runs a command to its end. */
+/**
+ * Runs a command to its end.
+ *
+ * @internal
+ */
 export async function runCommand(
   connection: Connection,
   command: string | Uint8Array,
@@ -38,7 +42,11 @@ export async function runCommand(
   return new Run(connection, spec, follow).result();
 }
 
-/** Starts a command without following it. */
+/**
+ * Starts a command without following it.
+ *
+ * @internal
+ */
 export async function startCommand(
   connection: Connection,
   command: string | Uint8Array,

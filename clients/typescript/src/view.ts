@@ -1,7 +1,6 @@
 /** A stream of responses. Its end is reported as an error, because each stream has a closing message. */
 
 import { Scope, within } from "./cancel.js";
-import type { Channel } from "./channel.js";
 import type { UnreachableError } from "./errors.js";
 
 /** The timeout for the start of a stream. */
@@ -21,7 +20,6 @@ export class View<T> {
 
   constructor(
     private readonly errors: ViewErrors,
-    private readonly channel: Channel,
     private readonly signal: AbortSignal | undefined,
     open: (signal: AbortSignal) => Promise<{ readonly message: AsyncIterable<T> }>,
   ) {
@@ -53,11 +51,7 @@ export class View<T> {
   }
 
   private async opened(): Promise<AsyncIterable<T>> {
-    const response = await within(this.response, OPEN_TIMEOUT_MS, () => {
-      this.channel.giveUpConnecting();
-      return this.quiet();
-    });
-    return response.message;
+    return (await within(this.response, OPEN_TIMEOUT_MS, () => this.quiet())).message;
   }
 
   private quiet(): UnreachableError {

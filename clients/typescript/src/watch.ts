@@ -26,7 +26,11 @@ export interface WatchOptions extends Cancellable {
   readonly cursor?: Uint8Array | undefined;
 }
 
-/** Returns the milestones of executions, each once. A broken watch continues after its last event. */
+/**
+ * Returns the milestones of executions, each once. A broken watch continues after its last event.
+ *
+ * @internal
+ */
 export async function* watched(
   connection: Connection,
   sessionId: string,
@@ -61,6 +65,8 @@ export async function* watched(
  * Throws `UnsupportedError` if the server does not know network rules, because it would ignore them.
  *
  * A start without a command is always refused, and the refusal names every invalid field that the server knows.
+ *
+ * @internal
  */
 export async function requireNetwork(connection: Connection, signal: AbortSignal | undefined): Promise<void> {
   if (connection.knowsNetwork) {

@@ -55,7 +55,8 @@ before(() => {
 for (const { name, output } of BLOCKS) {
   test(`${name} runs and prints what the page shows`, { timeout: 180_000 }, () =>
     inScratch(async (scratch) => {
-      const printed = await run(process.execPath, join(PROJECT, "out", `${name}.mjs`), scratch);
+      const [printed, errors] = await run(process.execPath, join(PROJECT, "out", `${name}.mjs`), scratch);
+      assert.equal(errors, "");
       if (output !== undefined) {
         assert.deepEqual(printed.replaceAll(UUID, "ID").split(/\s+/), output.split(/\s+/));
       }
@@ -66,7 +67,8 @@ for (const { name, output } of BLOCKS) {
 test("the first program of the page runs as it is, with a newer Node.js", { timeout: 180_000 }, () =>
   inScratch(async (scratch) => {
     const first = BLOCKS.find(({ name }) => name.startsWith("docs-"));
-    assert.match(await run("node24", join(PROJECT, "src", `${first?.name}.mts`), scratch), /hello from the sandbox/);
+    const [printed] = await run("node24", join(PROJECT, "src", `${first?.name}.mts`), scratch);
+    assert.match(printed, /hello from the sandbox/);
   }),
 );
 
@@ -80,13 +82,14 @@ test("the pages have blocks, and the first programs are at most fifteen lines", 
   assert.ok(Math.max(...lengths) <= 15, String(lengths));
 });
 
-function run(program: string, file: string, directory: string): Promise<string> {
+/** Runs a program, and returns what it printed on both streams. */
+function run(program: string, file: string, directory: string): Promise<[string, string]> {
   return new Promise((resolve, reject) => {
     const child = execFile(program, [file], { cwd: directory }, (error, stdout, stderr) => {
       if (error) {
         reject(new Error(`${file} failed: ${stderr}`));
       } else {
-        resolve(stdout);
+        resolve([stdout, stderr]);
       }
     });
     child.stdin?.end("y\n");

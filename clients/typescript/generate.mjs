@@ -26,7 +26,9 @@ function generate(out) {
   for (const input of [[CONTRACT, ...paths], [join(HERE, "proto")]]) {
     const { status, error } = spawnSync("buf", ["generate", "--template", template, ...input], { stdio: "inherit" });
     if (error || status !== 0) {
-      console.error(error ? `generate.mjs: cannot start buf: ${error.message}; install it, or run scripts/setup.sh test` : "");
+      console.error(
+        error ? `generate.mjs: cannot start buf: ${error.message}; install it, or run scripts/setup.sh test` : "",
+      );
       process.exit(1);
     }
   }

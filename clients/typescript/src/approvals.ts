@@ -54,7 +54,7 @@ export class Approvals {
   async list({ sessionId = "", allStates = false, signal }: ApprovalListOptions = {}): Promise<Approval[]> {
     const filter = { sessionId, states: allStates ? ALL : [] };
     const found: Approval[] = [];
-    for (let pageToken = ""; ; ) {
+    for (let pageToken = ""; ;) {
       const answer = await this.connection.unary(list, { filter, page: { pageToken } }, { signal });
       found.push(...answer.approvals.map(approvalOf));
       pageToken = answer.nextPageToken;

@@ -87,7 +87,7 @@ export class Client implements AsyncDisposable {
   /** Returns the sessions that are not closed, newest first. */
   async sessions({ signal }: Cancellable = {}): Promise<SessionInfo[]> {
     const found: SessionInfo[] = [];
-    for (let pageToken = ""; ; ) {
+    for (let pageToken = ""; ;) {
       const answer = await this.connection.unary(SessionService.method.list, { page: { pageToken } }, { signal });
       found.push(...answer.sessions.map(sessionOf));
       pageToken = answer.nextPageToken;
@@ -101,7 +101,7 @@ export class Client implements AsyncDisposable {
   async executions({ sessionId = "", signal }: ExecutionListOptions = {}): Promise<ExecutionInfo[]> {
     const filter = { sessionId };
     const found: ExecutionInfo[] = [];
-    for (let pageToken = ""; ; ) {
+    for (let pageToken = ""; ;) {
       const request = { filter, page: { pageToken } };
       const answer = await this.connection.unary(ExecutionService.method.list, request, { signal });
       found.push(...answer.executions.map(executionOf));

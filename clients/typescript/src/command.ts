@@ -183,7 +183,8 @@ export function specOf(
 ): Spec {
   checkKnown(options, COMMAND);
   checkKnown(workspace ?? {}, WORKSPACE);
-  const { timeoutMs, idleTimeoutMs, yieldAfterMs, onAsk, mode, shell, env, pty, network, requestId, ...plain } = options;
+  const { timeoutMs, idleTimeoutMs, yieldAfterMs, onAsk, mode, shell, env, pty, network, requestId, ...plain } =
+    options;
   return {
     ...given(plain),
     ...given(workspace ?? {}),
@@ -234,7 +235,9 @@ export function signalOf(signal: Signal): RawSignal {
 }
 
 /** Returns the durations that were given. */
-export function times<Name extends string>(all: Readonly<Record<Name, number | undefined>>): { [N in Name]?: Duration } {
+export function times<Name extends string>(
+  all: Readonly<Record<Name, number | undefined>>,
+): { [N in Name]?: Duration } {
   const made: { [N in Name]?: Duration } = {};
   for (const name of Object.keys(all) as Name[]) {
     const ms = all[name];

@@ -49,7 +49,7 @@ export interface EventsStart {
 }
 
 /** The events of one execution, each exactly once. Only one call of `next` may be open at a time. */
-export class Events implements AsyncIterableIterator<Event> {
+export class Events implements AsyncIterableIterator<Event>, AsyncDisposable {
   /** The execution's ID, once it is known. */
   executionId: string | undefined;
   /** The position after the last event, for a later attach. Empty: the beginning. */
@@ -116,6 +116,11 @@ export class Events implements AsyncIterableIterator<Event> {
     this.finished = true;
     this.dropView();
     return { done: true, value: undefined };
+  }
+
+  /** Ends the view. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
   }
 
   /** Returns one event of the view, which is opened if necessary, or `undefined` if the event is not new. */

@@ -132,7 +132,7 @@ export class Files {
   async list(path = "", { recursive = false, include, exclude, signal }: ListOptions = {}): Promise<FileInfo[]> {
     const request = { ...this.at(path), recursive, filter: filterOf(include, exclude) };
     const found: FileInfo[] = [];
-    for (let pageToken = ""; ; ) {
+    for (let pageToken = ""; ;) {
       const page = { pageSize: PAGE, pageToken };
       const answer = await this.connection.unary(list, { ...request, page }, this.slow(signal));
       found.push(...answer.files.map(fileOf));
@@ -147,7 +147,7 @@ export class Files {
   async diff(path = "", { patch = false, include, exclude, signal }: DiffOptions = {}): Promise<FileChange[]> {
     const request = { ...this.at(path), patch, filter: filterOf(include, exclude) };
     const found: FileChange[] = [];
-    for (let pageToken = ""; ; ) {
+    for (let pageToken = ""; ;) {
       const answer = await this.connection.unary(diff, { ...request, page: { pageToken } }, this.slow(signal));
       found.push(...answer.changes.map(changeOf));
       pageToken = answer.nextPageToken;
@@ -181,7 +181,10 @@ export class Files {
    * The server does not report changes of files, so this lists them once per interval. Several changes of a file within
    * an interval are one event.
    */
-  async *watch(path = "", { intervalMs = 1_000, signal }: FileWatchOptions = {}): AsyncGenerator<FileEvent, void, void> {
+  async *watch(
+    path = "",
+    { intervalMs = 1_000, signal }: FileWatchOptions = {},
+  ): AsyncGenerator<FileEvent, void, void> {
     let known = await this.snapshot(path, signal);
     for (;;) {
       await sleep(intervalMs, signal);

@@ -44,7 +44,7 @@ export async function readAt(file: FileHandle, offset: number, length: number): 
 
 /** Writes all bytes at the end of what was written before. */
 export async function writeAll(file: FileHandle, data: Uint8Array): Promise<void> {
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     at += (await file.write(data, at, data.length - at)).bytesWritten;
   }
 }

@@ -22,7 +22,7 @@ export interface ReadOptions {
 }
 
 /** A reader of one part of one output stream. The last piece is `done`. */
-export class OutputReader implements AsyncIterableIterator<Piece> {
+export class OutputReader implements AsyncIterableIterator<Piece>, AsyncDisposable {
   private readonly position: Reading;
   private readonly retries: Retries;
   private view: View<ExecutionServiceReadOutputResponse> | undefined;
@@ -68,6 +68,11 @@ export class OutputReader implements AsyncIterableIterator<Piece> {
     this.finished = true;
     this.dropView();
     return { done: true, value: undefined };
+  }
+
+  /** Ends the read. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
   }
 
   private async step(): Promise<Piece | undefined> {

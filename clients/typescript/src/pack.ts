@@ -15,7 +15,11 @@ const SLASH = Buffer.from("/");
 const EMPTY = new Uint8Array();
 
 /** Writes the content of a directory as an archive. Returns the skipped files with the reasons. */
-export async function pack(directory: string, into: FileHandle, exclude: readonly string[]): Promise<readonly string[]> {
+export async function pack(
+  directory: string,
+  into: FileHandle,
+  exclude: readonly string[],
+): Promise<readonly string[]> {
   const root = Buffer.from(encodePath(directory));
   try {
     if (!(await isDirectory(root))) {
@@ -104,7 +108,7 @@ class Packer {
   }
 
   private async copy(file: FileHandle, size: number, path: Buffer): Promise<void> {
-    for (let at = 0; at < size; ) {
+    for (let at = 0; at < size;) {
       const data = await readAt(file, at, Math.min(CHUNK, size - at));
       if (data.length === 0) {
         throw new LocalError(`cannot read \`${decodePath(path)}\`: it became shorter while it was read`);

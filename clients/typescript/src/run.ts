@@ -116,7 +116,9 @@ export class Run {
 
   private late(executionId: string | undefined, kills: boolean): DeadlineError {
     const what = kills ? "it was ended" : "it continues";
-    return new DeadlineError(`the command has not ended within ${this.options.deadlineMs} ms; ${what}`, { executionId });
+    return new DeadlineError(`the command has not ended within ${this.options.deadlineMs} ms; ${what}`, {
+      executionId,
+    });
   }
 
   private async write(executionId: string, data: string | Uint8Array, signal: AbortSignal): Promise<void> {

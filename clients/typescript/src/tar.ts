@@ -119,7 +119,7 @@ export async function writeEnd(archive: FileHandle): Promise<void> {
 export async function* entriesOf(archive: FileHandle): AsyncGenerator<FoundEntry> {
   const { size: end } = await archive.stat();
   let extended: Extended = {};
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const header = await readAt(archive, at, BLOCK);
     if (header.every((byte) => byte === 0) && (at > 0 || header.length === BLOCK)) {
       return;
@@ -216,7 +216,7 @@ async function extendedOf(archive: FileHandle, found: FoundEntry & { readonly fl
 /** Returns the fields of an extended header of POSIX: records `LENGTH KEY=VALUE\n`. */
 function posixOf(content: Uint8Array): Extended {
   let found: Extended = {};
-  for (let at = 0; at < content.length && content[at] !== 0; ) {
+  for (let at = 0; at < content.length && content[at] !== 0;) {
     const space = content.indexOf(0x20, at);
     const length = Number(textOf(content.subarray(at, space)));
     const equals = content.indexOf(0x3d, space);
@@ -224,7 +224,10 @@ function posixOf(content: Uint8Array): Extended {
     if (space < 0 || !Number.isInteger(length) || equals < 0 || equals >= end || end > content.length) {
       throw invalid("it has an invalid extended header");
     }
-    found = { ...found, ...posixField(textOf(content.subarray(space + 1, equals)), content.subarray(equals + 1, end - 1)) };
+    found = {
+      ...found,
+      ...posixField(textOf(content.subarray(space + 1, equals)), content.subarray(equals + 1, end - 1)),
+    };
     at = end;
   }
   return found;

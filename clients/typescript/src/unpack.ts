@@ -6,7 +6,19 @@
  */
 
 import { constants } from "node:fs";
-import { chmod, link, lstat, mkdir, mkdtemp, open, rename, rm, symlink, unlink, type FileHandle } from "node:fs/promises";
+import {
+  chmod,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  rename,
+  rm,
+  symlink,
+  unlink,
+  type FileHandle,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { decodePath, encodePath } from "./bytes.js";
@@ -205,7 +217,7 @@ class Writer {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await open(path, flags, 0o600);
     try {
-      for (let done = 0; done < entry.size; ) {
+      for (let done = 0; done < entry.size;) {
         const data = await readAt(this.archive, entry.offset + done, Math.min(CHUNK, entry.size - done));
         await writeAll(file, data);
         done += data.length;

@@ -145,7 +145,7 @@ class Stall {
 
 async function digest(source: Source): Promise<Uint8Array> {
   const hash = createHash("sha256");
-  for (let at = 0; at < source.size; ) {
+  for (let at = 0; at < source.size;) {
     const data = await source.read(at, CHUNK);
     if (data.length === 0) {
       break;

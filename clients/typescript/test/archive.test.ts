@@ -95,7 +95,15 @@ for (const format of ["GNU_FORMAT", "PAX_FORMAT", "USTAR_FORMAT"]) {
     inScratch(async (scratch) => {
       const name = `${"d".repeat(90)}/${"f".repeat(90)}`;
       const archive = join(scratch, "archive");
-      write(archive, [[dirname(name), DIRECTORY, ""], [name, FILE, "hello"], ["link", LINK, "x"]], format);
+      write(
+        archive,
+        [
+          [dirname(name), DIRECTORY, ""],
+          [name, FILE, "hello"],
+          ["link", LINK, "x"],
+        ],
+        format,
+      );
       assert.deepEqual(await unpacked(archive, join(scratch, "out")), { files: 1, directories: 1, links: 1 });
       assert.equal(await readFile(join(scratch, "out", name), "utf8"), "hello");
     }));
@@ -148,7 +156,11 @@ test("the control: a plain extraction would write outside", () =>
 test("a link in the archive is not followed", () =>
   inScratch(async (scratch) => {
     const archive = join(scratch, "archive");
-    write(archive, [["in", DIRECTORY, ""], ["to", LINK, "in"], ["to/file", FILE, "x"]]);
+    write(archive, [
+      ["in", DIRECTORY, ""],
+      ["to", LINK, "in"],
+      ["to/file", FILE, "x"],
+    ]);
     await assert.rejects(unpacked(archive, join(scratch, "out")), { kind: "local" });
     assert.deepEqual(await readdir(scratch), ["archive"]);
   }));
@@ -171,7 +183,10 @@ test("existing files are replaced, and others stay", () =>
     await writeFile(join(out, "a"), "old");
     await writeFile(join(out, "b"), "stays");
     const archive = join(scratch, "archive");
-    write(archive, [["a", FILE, "new"], ["a2", HARD, "a"]]);
+    write(archive, [
+      ["a", FILE, "new"],
+      ["a2", HARD, "a"],
+    ]);
     assert.deepEqual(await unpacked(archive, out), { files: 1, directories: 0, links: 1 });
     const read = (name: string): Promise<string> => readFile(join(out, name), "utf8");
     assert.deepEqual([await read("a"), await read("a2"), await read("b")], ["new", "new", "stays"]);
@@ -211,6 +226,9 @@ for (const [glob, gone] of [
       await packed(join(scratch, "in"), join(scratch, "archive"), [glob]);
       const listed = execFileSync("tar", ["-tf", join(scratch, "archive")], { encoding: "utf8" }).split("\n");
       const kept = listed.filter((name) => names.includes(name));
-      assert.deepEqual(kept, names.filter((name) => !(gone as readonly string[]).includes(name)));
+      assert.deepEqual(
+        kept,
+        names.filter((name) => !(gone as readonly string[]).includes(name)),
+      );
     }));
 }

@@ -120,7 +120,9 @@ export function difference(expected: Json, got: Json | undefined, at: string): s
     return first(expected.map((one, index) => difference(one, got[index], `${at}[${index}]`)));
   }
   if (!isObject(expected)) {
-    return Object.is(expected, got ?? null) ? undefined : `${at}: ${JSON.stringify(got)} is not ${JSON.stringify(expected)}`;
+    return Object.is(expected, got ?? null)
+      ? undefined
+      : `${at}: ${JSON.stringify(got)} is not ${JSON.stringify(expected)}`;
   }
   const condition = conditionOf(expected, got, at);
   if (condition !== undefined) {

@@ -39,7 +39,10 @@ const BLOCKS = PAGES.flatMap(blocksOf);
 
 before(() => {
   assert.notEqual(PROJECT, "", "AIRLOCK_TEST_PROJECT names a project");
-  assert.ok(!lstatSync(join(PROJECT, "node_modules/airlock-client")).isSymbolicLink(), "it was installed from a tarball");
+  assert.ok(
+    !lstatSync(join(PROJECT, "node_modules/airlock-client")).isSymbolicLink(),
+    "it was installed from a tarball",
+  );
   mkdirSync(join(PROJECT, "src"), { recursive: true });
   for (const { name, language, code } of BLOCKS) {
     writeFileSync(join(PROJECT, "src", `${name}.m${language}`), code);

@@ -196,7 +196,11 @@ test("a download continues and returns each byte once", async () => {
     assert.deepEqual(await session.files.read("x"), CONTENT);
   });
   const asked = fake.received(download).map(({ transferId, offset }) => [transferId, Number(offset)]);
-  assert.deepEqual(asked, [["", 0], ["t", 1000], ["t", 2000]]);
+  assert.deepEqual(asked, [
+    ["", 0],
+    ["t", 1000],
+    ["t", 2000],
+  ]);
 });
 
 test("a download with a wrong hash is an error and leaves no file", () =>
@@ -206,7 +210,10 @@ test("a download with a wrong hash is an error and leaves no file", () =>
     await fake.connected({}, async (client) => {
       const session = await client.session();
       await assert.rejects(session.files.download("x", join(directory, "x")), { kind: "contract", message: /hash/ });
-      await assert.rejects(session.files.read("x", { limit: 100 }), { kind: "local", message: /longer than the limit/ });
+      await assert.rejects(session.files.read("x", { limit: 100 }), {
+        kind: "local",
+        message: /longer than the limit/,
+      });
     });
     assert.deepEqual(await readdir(directory), []);
   }));
@@ -254,7 +261,10 @@ test("a command whose caller is gone is killed unless it may stay", async () => 
     assert.equal(fake.received(cancel).length, 0);
     await assert.rejects(client.run("x", { onStdout }), RangeError);
   });
-  assert.deepEqual(fake.received(cancel).map(({ executionId }) => executionId), ["e"]);
+  assert.deepEqual(
+    fake.received(cancel).map(({ executionId }) => executionId),
+    ["e"],
+  );
 });
 
 test("an aborted start without an answer is found by its request ID and killed", async () => {
@@ -269,8 +279,14 @@ test("an aborted start without an answer is found by its request ID and killed",
   await fake.connected({}, async (client) => {
     await assert.rejects(client.run("x", { requestId: "mine", signal: controller.signal }), RangeError);
   });
-  assert.deepEqual(fake.received(start).map(({ spec }) => spec?.requestId), ["mine"]);
-  assert.deepEqual(fake.received(cancel).map(({ executionId }) => executionId), ["e"]);
+  assert.deepEqual(
+    fake.received(start).map(({ spec }) => spec?.requestId),
+    ["mine"],
+  );
+  assert.deepEqual(
+    fake.received(cancel).map(({ executionId }) => executionId),
+    ["e"],
+  );
 });
 
 test("a command whose view is lost continues", async () => {

@@ -45,7 +45,10 @@ withSession("callbacks are awaited, in order", async (session) => {
 withSession("commands run at the same time", async (session) => {
   const all = [0, 1, 2, 3].map((i) => session.run(`echo ${i}`, { allowConcurrent: true }));
   const results = await Promise.all(all);
-  assert.deepEqual(results.map(({ stdout }) => stdout), ["0\n", "1\n", "2\n", "3\n"]);
+  assert.deepEqual(
+    results.map(({ stdout }) => stdout),
+    ["0\n", "1\n", "2\n", "3\n"],
+  );
 });
 
 withSession("an aborted run ends its command", async (session) => {
@@ -185,7 +188,10 @@ withSession("files that are not text keep their bytes", (session) =>
     const content = Buffer.from([0x00, 0xff]);
     await session.files.write(name, content);
     assert.deepEqual(await session.files.read(name), content);
-    assert.deepEqual((await session.files.list()).map(({ path }) => path), [`/workspace/${name}`]);
+    assert.deepEqual(
+      (await session.files.list()).map(({ path }) => path),
+      [`/workspace/${name}`],
+    );
     await session.files.download(name, join(scratch, "copy"));
     assert.deepEqual(await readFile(join(scratch, "copy")), content);
     await session.files.upload(join(scratch, "copy"), "again");

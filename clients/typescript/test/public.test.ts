@@ -17,7 +17,9 @@ function declarations(): [string, string][] {
 function exported(): Set<string> {
   const index = readFileSync(join(DIST, "index.d.ts"), "utf8");
   const lists = [...index.matchAll(/export (?:type )?\{([^}]*)\}/g)].map(([, list = ""]) => list);
-  return new Set(lists.flatMap((list) => list.split(",").map((name) => name.trim().replace(/^type /, ""))).filter(Boolean));
+  return new Set(
+    lists.flatMap((list) => list.split(",").map((name) => name.trim().replace(/^type /, ""))).filter(Boolean),
+  );
 }
 
 /** Returns the exported items of a file, each with its lines. */
@@ -47,7 +49,8 @@ test("each public item and member has a comment", () => {
         missing.push(`${file}: ${name}`);
       }
       for (const [at, line] of lines.entries()) {
-        const member = /^    (?!private|\/?\*|readonly kind: ErrorKind|constructor)(?:readonly |get |static )*([\w[].*)/.exec(line);
+        const member =
+          /^    (?!private|\/?\*|readonly kind: ErrorKind|constructor)(?:readonly |get |static )*([\w[].*)/.exec(line);
         if (member && !lines[at - 1]?.endsWith("*/") && !/^    (\)|\})/.test(line)) {
           missing.push(`${file}: ${name}: ${line.trim()}`);
         }
@@ -55,5 +58,9 @@ test("each public item and member has a comment", () => {
     }
   }
   assert.deepEqual(missing, []);
-  assert.deepEqual([...names].filter((name) => !seen.has(name)), [], "every exported name was found");
+  assert.deepEqual(
+    [...names].filter((name) => !seen.has(name)),
+    [],
+    "every exported name was found",
+  );
 });

@@ -46,7 +46,10 @@ test("options come before the environment, and the environment before dev", () =
     const found = await find({ environment, address: "https://arg:2,https://other:3", tokenFile: "/arg" });
     assert.deepEqual(found.addresses, ["https://arg:2", "https://other:3"]);
     assert.equal(found.tokenFile, "/arg");
-    assert.deepEqual(targets(found).map(({ port }) => port), [2, 3]);
+    assert.deepEqual(
+      targets(found).map(({ port }) => port),
+      [2, 3],
+    );
     const named = await find({ environment, state });
     assert.deepEqual(named.addresses, ["https://127.0.0.1:7"], "a named state directory");
   }));
@@ -106,7 +109,9 @@ test("wrong files are named", () =>
     const read = async (options: ConnectOptions): Promise<unknown> =>
       readCredentials(await find({ environment: {}, address: "https://h:1", ...options }));
     await assert.rejects(read({ ca }), { message: /contains no certificate in PEM format/ });
-    await assert.rejects(read({ ca: join(scratch, "none") }), { message: /cannot read `.*none`: no such file or directory/ });
+    await assert.rejects(read({ ca: join(scratch, "none") }), {
+      message: /cannot read `.*none`: no such file or directory/,
+    });
     await assert.rejects(read({ ca: scratch }), { message: /is not a file/ });
     await writeFile(ca, CERTIFICATE);
     await assert.rejects(read({ ca, tokenFile }), { message: /is empty/ });

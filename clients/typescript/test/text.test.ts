@@ -5,7 +5,13 @@ import { test } from "node:test";
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
-import { CauseCode, DeniedBy, ResultSchema, Started, type Result as RawResult } from "../src/gen/airlock/v1/common_pb.js";
+import {
+  CauseCode,
+  DeniedBy,
+  ResultSchema,
+  Started,
+  type Result as RawResult,
+} from "../src/gen/airlock/v1/common_pb.js";
 import { ExecutionSchema } from "../src/gen/airlock/v1/execution_pb.js";
 import { resultOf, type Result } from "../src/result.js";
 import { escaped, marked, sentence } from "../src/text.js";
@@ -80,11 +86,7 @@ const CAUSES: readonly (readonly [Cause, Started, string])[] = [
     "denied by a person: no\\u{a}way; it did not run",
   ],
   [{ code: CauseCode.QUEUE_EXPIRED }, Started.NO, "it waited too long in the queue; it did not run"],
-  [
-    { code: CauseCode.RUNNER_LOST },
-    Started.YES,
-    "its runner was lost; it had started, but its result is unknown",
-  ],
+  [{ code: CauseCode.RUNNER_LOST }, Started.YES, "its runner was lost; it had started, but its result is unknown"],
   [
     { code: 99 as CauseCode },
     Started.UNKNOWN,

@@ -71,7 +71,12 @@ after(async () => {
   }
 });
 
-async function listed(at: string, trusted: Pki, identity: Pki | undefined, serverName?: string): Promise<ExecutionInfo[]> {
+async function listed(
+  at: string,
+  trusted: Pki,
+  identity: Pki | undefined,
+  serverName?: string,
+): Promise<ExecutionInfo[]> {
   const files = identity && { cert: identity.path("client.pem"), key: identity.path("client.key") };
   const options = { address: at, ca: trusted.path("ca.pem"), ...files, serverName, environment: {} };
   await using client = await connect(options);

@@ -30,10 +30,14 @@ function withSession(name: string, use: (session: Session) => Promise<void>): vo
   });
 }
 
-withSession("callbacks are awaited, in order", async (session) => {
+withSession("callbacks are awaited", async (session) => {
   const got: string[] = [];
+  let running = false;
   const slowly = async (data: Uint8Array): Promise<void> => {
+    assert.ok(!running, "one at a time");
+    running = true;
     await new Promise((resolve) => setTimeout(resolve, 5));
+    running = false;
     got.push(Buffer.from(data).toString());
   };
   const options = { separateStderr: true, onStdout: slowly, onStderr: slowly };

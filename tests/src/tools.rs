@@ -43,6 +43,15 @@ pub fn client_wheels() -> PathBuf {
     present(tools().join("client-wheels"))
 }
 
+/// Returns npm's cache with the packages of the TypeScript client, from which npm installs them without a network.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn client_npm() -> PathBuf {
+    present(tools().join("client-npm/cache"))
+}
+
 /// Returns the source archive of a project.
 ///
 /// # Panics

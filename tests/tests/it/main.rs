@@ -51,5 +51,6 @@ mod tasks;
 mod telemetry;
 mod terminal;
 mod transcript;
+mod typescript_client;
 mod watching;
 mod work;

@@ -9,21 +9,16 @@ use std::{
 };
 
 use airlock_mounts::ScratchDir;
-use airlock_tests::{source, tools};
+use airlock_tests::{pages::blocks, source, tools};
 
 /// The packages that test the client. Their versions are those of `scripts/lib.sh`.
 const PACKAGES: &str = "grpcio-tools mypy pytest pytest-asyncio types-grpcio types-protobuf";
-
-/// Returns the `bash` blocks of a page.
-fn blocks(page: &str) -> Vec<&str> {
-    page.split("```bash\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
-}
 
 #[test]
 fn the_page_for_agents_leads_to_a_client_that_passes_its_tests() {
     let home = ScratchDir::with_prefix("airlock-test-python-");
     let page = fs::read_to_string(source::root().join("docs/agents.md")).unwrap();
-    let blocks = blocks(&page);
+    let blocks = [blocks(&page, "Start a server", "bash"), blocks(&page, "Python", "bash")].concat();
     assert_eq!(blocks.len(), 2, "the server and the client");
     let script = format!(
         "trap 'kill -TERM $(jobs -p) 2>/dev/null; wait' EXIT

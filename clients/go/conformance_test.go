@@ -121,8 +121,8 @@ func startServer(t *testing.T) *server {
 	proxy := startProgram(t, "proxy.py", strings.TrimPrefix(connection.Address, "https://"))
 	return &server{
 		settings: airlock.Settings{
-			Address: "https://" + proxy.address, CA: filepath.Join(state(t), connection.CA),
-			TokenFile: filepath.Join(state(t), connection.TokenFile), Getenv: noEnvironment,
+			Address: "https://" + proxy.address, CA: airlock.Within(state(t), connection.CA),
+			TokenFile: airlock.Within(state(t), connection.TokenFile), Getenv: noEnvironment,
 		},
 		proxy: proxy,
 		other: newPKI(t).ca,

@@ -8,3 +8,6 @@ func SetLook(interval time.Duration) (restore func()) {
 	look = interval
 	return func() { look = before }
 }
+
+// Within returns a path that is relative to a directory unless it is absolute.
+func Within(directory, path string) string { return within(directory, path) }

@@ -21,6 +21,7 @@ mod endings;
 mod engines;
 mod exit_codes;
 mod fleet;
+mod go_client;
 mod helm;
 mod host_safety;
 mod host_state;

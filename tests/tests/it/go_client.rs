@@ -39,8 +39,11 @@ fn the_page_for_agents_leads_to_a_go_client_that_passes_its_tests() {
         block(&page, "Start a server", "bash"),
         block(&page, "Go", "shell"),
     );
-    let python =
-        format!("{}:{}", source::root().join("clients/python/src").display(), tools::python_packages("python").display());
+    let python = format!(
+        "{}:{}",
+        source::root().join("clients/python/src").display(),
+        tools::python_packages("python").display()
+    );
     let output = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &script])
         .current_dir(source::root())
@@ -58,7 +61,9 @@ fn the_page_for_agents_leads_to_a_go_client_that_passes_its_tests() {
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{errors}");
-    for test in ["TestConformance", "TestDocumentation", "ExampleSession_Run", "TestLiveALocalPortIsForwarded"] {
+    for test in
+        ["TestConformance", "TestDocumentation", "ExampleSession_Run", "TestLiveALocalPortIsForwarded"]
+    {
         assert!(text.contains(&format!("--- PASS: {test}")), "{test} did not run\n{text}");
     }
 }

@@ -43,6 +43,7 @@ mod reflection;
 mod renewal;
 mod restore;
 mod results;
+mod rust_client;
 mod shells;
 mod slow_readers;
 mod structure;

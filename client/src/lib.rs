@@ -63,7 +63,7 @@ pub use kind::ErrorKind;
 pub use output::OutputReader;
 pub use piece::{OutputPiece, Selection};
 pub use retry::Patience;
-pub use run::RunOptions;
+pub use run::{RunOptions, run_to_end, wait_to_end};
 pub use settings::{Credentials, Files, Settings};
 pub use upload::Progress;
 pub use watch::Watch;

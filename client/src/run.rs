@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// The time limit for the end of a command whose caller stops waiting.
 const KILL: Duration = Duration::from_secs(5);
 
-/// The options of [`Client::run_to_end`].
+/// The options of [`run_to_end`].
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// The input of the command, which ends with it.
@@ -29,76 +29,72 @@ pub struct RunOptions {
     pub keep_after_deadline: bool,
 }
 
-impl Client {
-    /// Runs a command to its end, or until it continues in the background, and returns the execution as it was then.
-    /// `on_event` receives each event once. Dropping the call ends the view, not the command.
-    ///
-    /// # Errors
-    /// [`ClientError::Denied`] if policy or a person denies the command, [`ClientError::Deadline`] after the deadline,
-    /// and those of [`Events::next`].
-    pub async fn run_to_end(
-        &self,
-        mut spec: ExecutionSpec,
-        options: RunOptions,
-        mut on_event: impl FnMut(&Event) + Send,
-    ) -> Result<Execution, ClientError> {
-        spec.stdin |= options.input.is_some();
-        let spec = with_request_id(spec);
-        let mut events = self.run(spec.clone());
-        let following = follow(self, &mut events, options.input, &mut on_event);
-        let followed = match options.deadline {
-            Some(limit) => timeout(limit, following).await,
-            None => Ok(following.await),
-        };
-        let Ok(followed) = followed else {
-            let what = if options.keep_after_deadline { "it continues" } else { "it was ended" };
-            let message = format!("the command has not ended before the deadline; {what}");
-            if !options.keep_after_deadline && events.may_have_started() {
-                // Without an answer, the error still names the execution.
-                let _ = timeout(KILL, end(self, &events, spec)).await;
-            }
-            return Err(ClientError::Deadline {
-                message,
-                execution_id: events.execution_id().map(str::to_owned),
-            });
-        };
-        match followed {
-            Ok(execution) if is_denied(&execution) => {
-                // Closing events do not have the decision.
-                checked(self.execution(&execution.execution_id).await.unwrap_or(execution))
-            }
-            Ok(execution) => Ok(execution),
-            Err(error) => Err(explained(self, error).await),
+/// Runs a command to its end, or until it continues in the background, and returns the execution as it was then.
+/// `on_event` receives each event once. Dropping the call ends the view, not the command.
+///
+/// # Errors
+/// [`ClientError::Denied`] if policy or a person denies the command, [`ClientError::Deadline`] after the deadline,
+/// and those of [`Events::next`].
+pub async fn run_to_end(
+    client: &Client,
+    mut spec: ExecutionSpec,
+    options: RunOptions,
+    mut on_event: impl FnMut(&Event) + Send,
+) -> Result<Execution, ClientError> {
+    spec.stdin |= options.input.is_some();
+    let spec = with_request_id(spec);
+    let mut events = client.run(spec.clone());
+    let following = follow(client, &mut events, options.input, &mut on_event);
+    let followed = match options.deadline {
+        Some(limit) => timeout(limit, following).await,
+        None => Ok(following.await),
+    };
+    let Ok(followed) = followed else {
+        let what = if options.keep_after_deadline { "it continues" } else { "it was ended" };
+        let message = format!("the command has not ended before the deadline; {what}");
+        if !options.keep_after_deadline && events.may_have_started() {
+            // Without an answer, the error still names the execution.
+            let _ = timeout(KILL, end(client, &events, spec)).await;
         }
+        return Err(ClientError::Deadline {
+            message,
+            execution_id: events.execution_id().map(str::to_owned),
+        });
+    };
+    match followed {
+        Ok(execution) if is_denied(&execution) => {
+            // Closing events do not have the decision.
+            checked(client.execution(&execution.execution_id).await.unwrap_or(execution))
+        }
+        Ok(execution) => Ok(execution),
+        Err(error) => Err(explained(client, error).await),
     }
+}
 
-    /// Waits for the end of an execution, also in the background, and returns it.
-    ///
-    /// # Errors
-    /// [`ClientError::Denied`] if it was denied, [`ClientError::Deadline`] after the deadline; the command continues.
-    pub async fn wait_to_end(
-        &self,
-        execution_id: &str,
-        deadline: Option<Duration>,
-    ) -> Result<Execution, ClientError> {
-        let waiting = async {
-            loop {
-                let execution = self.wait(execution_id, WAIT).await?;
-                if execution.result.is_some() {
-                    return checked(execution);
-                }
+/// Waits for the end of an execution, also in the background, and returns it.
+///
+/// # Errors
+/// [`ClientError::Denied`] if it was denied, [`ClientError::Deadline`] after the deadline; the command continues.
+pub async fn wait_to_end(
+    client: &Client,
+    execution_id: &str,
+    deadline: Option<Duration>,
+) -> Result<Execution, ClientError> {
+    let waiting = async {
+        loop {
+            let execution = client.wait(execution_id, WAIT).await?;
+            if execution.result.is_some() {
+                return checked(execution);
             }
-        };
-        let Some(limit) = deadline else { return waiting.await };
-        timeout(limit, waiting).await.unwrap_or_else(|_| {
-            Err(ClientError::Deadline {
-                message: format!(
-                    "the execution {execution_id} has not ended before the deadline; it continues"
-                ),
-                execution_id: Some(execution_id.to_owned()),
-            })
+        }
+    };
+    let Some(limit) = deadline else { return waiting.await };
+    timeout(limit, waiting).await.unwrap_or_else(|_| {
+        Err(ClientError::Deadline {
+            message: format!("the execution {execution_id} has not ended before the deadline; it continues"),
+            execution_id: Some(execution_id.to_owned()),
         })
-    }
+    })
 }
 
 async fn follow(

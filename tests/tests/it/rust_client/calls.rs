@@ -10,7 +10,8 @@ use std::{collections::HashMap, fs, path::Path};
 
 use airlock_cli::render::names;
 use airlock_client::{
-    Client, ClientError, Credentials, Forward, From, OutputPiece, RunOptions, Selection, Settings, v1,
+    Client, ClientError, Credentials, Forward, From, OutputPiece, RunOptions, Selection, Settings,
+    run_to_end, v1, wait_to_end,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ impl Calls {
             "attach" => self.attach(args).await,
             "wait" => {
                 let deadline = seconds(args, "deadline");
-                Ok(of_result(&self.client.wait_to_end(text_of(args, "execution"), deadline).await?))
+                Ok(of_result(&wait_to_end(&self.client, text_of(args, "execution"), deadline).await?))
             }
             "kill" => self.client.cancel(text_of(args, "execution")).await.map(|_| json!({})),
             "signal" => {
@@ -111,7 +112,7 @@ impl Calls {
             keep_after_deadline: false,
         };
         let mut recorder = Recorder::default();
-        let execution = self.client.run_to_end(spec(args), options, |event| recorder.record(event)).await?;
+        let execution = run_to_end(&self.client, spec(args), options, |event| recorder.record(event)).await?;
         let mut made = of_result(&execution);
         made["events"] = recorder.json();
         Ok(made)

@@ -36,7 +36,12 @@ type program struct {
 
 func startProgram(t *testing.T, name string, arguments ...string) *program {
 	t.Helper()
-	p := &program{command: exec.Command("python3", append([]string{filepath.Join(conformance, name)}, arguments...)...)}
+	// PYTHON names another interpreter.
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	p := &program{command: exec.Command(python, append([]string{filepath.Join(conformance, name)}, arguments...)...)}
 	p.command.Stderr = os.Stderr
 	var err error
 	if p.input, err = p.command.StdinPipe(); err != nil {

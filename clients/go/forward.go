@@ -2,14 +2,20 @@ package airlock
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strconv"
 	"sync"
+	"time"
 )
 
-// The number of connections that a Forward relays at the same time.
-const forwardConnections = 256
+const (
+	// The number of connections that a Forward relays at the same time.
+	forwardConnections = 256
+	// The pause after a connection that could not be accepted.
+	acceptPause = 100 * time.Millisecond
+)
 
 // Forward is a listener on this host that forwards each connection to a port of a session.
 type Forward struct {
@@ -41,8 +47,14 @@ func (f *Forward) accept() {
 	for {
 		f.slots <- struct{}{}
 		local, err := f.listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil {
+			// This host has too few resources at present.
+			<-f.slots
+			time.Sleep(acceptPause)
+			continue
 		}
 		go func() {
 			defer func() { <-f.slots }()

@@ -51,6 +51,7 @@ fn the_page_for_agents_leads_to_a_go_client_that_passes_its_tests() {
         .env("PATH", tools::path())
         // gRPC for Go is compiled once, and not in each run.
         .env("GOCACHE", tools::tools().join("go-cache"))
+        .env("PYTHON", "/usr/bin/python3")
         .env("PYTHONPATH", python)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env_remove("XDG_STATE_HOME")

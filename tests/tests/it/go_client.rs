@@ -14,7 +14,8 @@ use airlock_tests::{source, tools};
 /// Returns the only block of a section in a language.
 fn block<'a>(page: &'a str, section: &str, language: &str) -> &'a str {
     let section = page.split(&format!("\n## {section}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
-    let mut blocks = section.split(&format!("```{language}\n")).skip(1);
+    let fence = format!("```{language}\n");
+    let mut blocks = section.split(&fence).skip(1);
     let block = blocks.next().unwrap().split("```").next().unwrap();
     assert!(blocks.next().is_none(), "one block");
     block

@@ -54,7 +54,12 @@ impl Connection {
 
     fn over(settings: Settings, calls: Channel) -> Result<Self, ClientError> {
         let live = Live::new(&settings, calls)?;
-        Ok(Self { settings: Arc::new(settings), live, disk: TaskTracker::new(), knows_network: Arc::default() })
+        Ok(Self {
+            settings: Arc::new(settings),
+            live,
+            disk: TaskTracker::new(),
+            knows_network: Arc::default(),
+        })
     }
 
     pub(super) fn address(&self) -> &str {

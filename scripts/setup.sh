@@ -225,6 +225,14 @@ main() {
         need_debian top procps
         need_debian vim vim-tiny
         /usr/bin/python3 -c 'import pip, venv, ensurepip' 2>/dev/null || missing+=(python3-pip python3-venv)
+        # The Go client, and its generated code. The Go that is downloaded below is for the tests of the network only.
+        [ -x /usr/bin/go ] || missing+=(golang-go)
+        [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing+=(golang-google-grpc-dev)
+        [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing+=(golang-google-protobuf-dev)
+        [ -d /usr/share/gocode/src/google.golang.org/genproto ] || missing+=(golang-google-genproto-dev)
+        need_debian protoc protobuf-compiler
+        need_debian protoc-gen-go protoc-gen-go-1-5
+        need_debian protoc-gen-go-grpc protoc-gen-go-grpc
         install_debian
         # podman creates it at its first start, even if its storage is elsewhere.
         [ "$(id -u)" -ne 0 ] || install -d -m 0700 /var/lib/containers

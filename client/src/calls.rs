@@ -32,6 +32,7 @@ macro_rules! call {
 
 pub(super) mod admin;
 mod files;
+mod network;
 pub(super) mod policy;
 
 impl Client {
@@ -42,6 +43,7 @@ impl Client {
     /// [`ClientError::Rejected`] if the server refuses the start; [`ClientError::StartUnknown`] if no
     /// response arrived.
     pub async fn start(&self, spec: v1::ExecutionSpec) -> Result<v1::Execution, ClientError> {
+        self.connection.require_network(spec.network.as_ref()).await?;
         let spec = with_request_id(spec);
         let request_id = spec.request_id.clone();
         let request = v1::ExecutionServiceStartRequest { spec: Some(spec) };
@@ -149,6 +151,7 @@ impl Client {
         &self,
         mut request: v1::SessionServiceCreateRequest,
     ) -> Result<v1::Session, ClientError> {
+        self.connection.require_network(request.network.as_ref()).await?;
         if request.request_id.is_empty() {
             request.request_id = uuid::Uuid::new_v4().to_string();
         }
@@ -186,6 +189,7 @@ impl Client {
         &self,
         request: v1::SessionServiceUpdateRequest,
     ) -> Result<v1::Session, ClientError> {
+        self.connection.require_network(request.network.as_ref()).await?;
         let answer = call!(self.connection, SessionServiceClient::update, request, CALL_TIMEOUT)?;
         self.connection.present(answer.session, "session")
     }

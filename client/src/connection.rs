@@ -5,7 +5,7 @@ use std::{
     future::Future,
     io,
     path::Path,
-    sync::{Arc, PoisonError, RwLock, Weak},
+    sync::{Arc, PoisonError, RwLock, Weak, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -33,6 +33,8 @@ pub(super) struct Connection {
     live: Live,
     /// Blocking work on local files.
     disk: TaskTracker,
+    /// Whether the server is known to support network rules.
+    knows_network: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -52,7 +54,12 @@ impl Connection {
 
     fn over(settings: Settings, calls: Channel) -> Result<Self, ClientError> {
         let live = Live::new(&settings, calls)?;
-        Ok(Self { settings: Arc::new(settings), live, disk: TaskTracker::new() })
+        Ok(Self {
+            settings: Arc::new(settings),
+            live,
+            disk: TaskTracker::new(),
+            knows_network: Arc::default(),
+        })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -66,6 +73,11 @@ impl Connection {
     /// Returns the tracker of blocking work on local files.
     pub(super) fn disk(&self) -> &TaskTracker {
         &self.disk
+    }
+
+    /// Returns the flag that records whether the server is known to support network rules.
+    pub(super) fn knows_network(&self) -> &AtomicBool {
+        &self.knows_network
     }
 
     /// Returns the connection for unary calls.

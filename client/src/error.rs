@@ -6,6 +6,8 @@ use std::{collections::HashMap, error::Error as _, io, path::Path, time::Duratio
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
+use super::Denial;
+
 /// The reason why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
@@ -51,6 +53,17 @@ pub enum ClientError {
         request_id: String,
         /// The last failure.
         last: Box<ClientError>,
+    },
+    /// Policy or a person denied the command. It did not run.
+    #[error("{}", .0.message())]
+    Denied(Box<Denial>),
+    /// The caller's deadline expired before the call was complete.
+    #[error("{message}")]
+    Deadline {
+        /// The state of the command.
+        message: String,
+        /// The execution, if it is known.
+        execution_id: Option<String>,
     },
     /// A local file could not be read or written.
     #[error("{0}")]
@@ -149,6 +162,8 @@ impl ClientError {
             Self::Settings(_)
             | Self::Transport { .. }
             | Self::Untrusted { .. }
+            | Self::Denied(_)
+            | Self::Deadline { .. }
             | Self::Local(_)
             | Self::Archive { .. }
             | Self::Contract { .. } => None,

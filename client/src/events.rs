@@ -129,6 +129,11 @@ impl Events {
         self.trouble.subscribe()
     }
 
+    /// Reports whether the server may have received the start.
+    pub(super) fn may_have_started(&self) -> bool {
+        !matches!(self.source, Source::Start { sent: false, .. })
+    }
+
     /// Continues after a closing `backgrounded` event. The next events follow the execution to its end.
     pub fn go_on(&mut self) {
         self.finished = false;
@@ -192,6 +197,9 @@ impl Events {
     }
 
     async fn open(&mut self) -> Result<View, ClientError> {
+        if let Source::Start { spec, .. } = &self.source {
+            self.connection.require_network(spec.network.as_ref()).await?;
+        }
         let mut client =
             ExecutionServiceClient::new(self.connection.views()).max_decoding_message_size(ANSWER_BYTES);
         let opening = async {

@@ -23,6 +23,9 @@ use super::{
 
 /// The timeout for the connection to the program, through server and runner.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
+/// The number of attempts to open a connection. If the server refuses it while the request is sent, the status can be
+/// lost. No byte of the program is lost by another attempt.
+const TRIES: usize = 3;
 /// The number of bytes per read.
 const READ: usize = 64 * 1024;
 /// The capacity of the queue between reading and sending, in messages.
@@ -130,6 +133,16 @@ impl Forward {
     /// [`ClientError::Rejected`] with the reason, such as `PORT_FORWARD_OFF` or `NOTHING_LISTENS`;
     /// [`ClientError::Transport`] if the server cannot be reached in time.
     pub async fn open(client: &Client, session_id: &str, port: u16) -> Result<Self, ClientError> {
+        for _ in 1..TRIES {
+            match Self::open_once(client, session_id, port).await {
+                Err(ClientError::Transport { .. }) => {}
+                other => return other,
+            }
+        }
+        Self::open_once(client, session_id, port).await
+    }
+
+    async fn open_once(client: &Client, session_id: &str, port: u16) -> Result<Self, ClientError> {
         let connection = client.connection.clone();
         let (queue, requests) = mpsc::channel(QUEUE);
         let open = ForwardOpen { session_id: session_id.to_owned(), port: port.into() };

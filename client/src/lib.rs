@@ -19,9 +19,12 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+pub mod cause;
 mod client;
 mod connection;
 mod connector;
+mod denial;
+mod dev;
 mod directories;
 mod download;
 mod error;
@@ -29,31 +32,38 @@ mod events;
 mod files;
 mod forward;
 mod input;
+mod kind;
 mod output;
 mod piece;
 mod position;
 mod retry;
+mod run;
 mod search;
 mod settings;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod upload;
 mod watch;
 
 pub use airlock_proto::v1;
 pub use calls::{admin::Admin, policy::Policy};
 pub use client::Client;
+pub use denial::Denial;
+pub use dev::{DevConnection, DevError};
 pub use directories::{DirectoryDownloaded, DirectoryOptions, DirectoryUploaded};
 pub use download::Download;
 pub use error::{ClientError, Rejection, Violation};
 pub use events::{Events, From};
 pub use forward::{Forward, ForwardReceiver, ForwardSender, Forwarded};
 pub use input::Written;
+pub use kind::ErrorKind;
 pub use output::OutputReader;
 pub use piece::{OutputPiece, Selection};
 pub use retry::Patience;
+pub use run::{RunOptions, run_to_end, wait_to_end};
 pub use settings::{Credentials, Files, Settings};
 pub use upload::Progress;
 pub use watch::Watch;

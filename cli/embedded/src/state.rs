@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
+pub use airlock_client::DevConnection as Connection;
+use airlock_client::DevError;
 use nix::fcntl::{Flock, FlockArg};
-use serde::{Deserialize, Serialize};
 
 /// The mode of the directory: accessible only to its owner.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -19,31 +20,11 @@ const SECRET_MODE: u32 = 0o600;
 /// The number of attempts to take the lock. Commands that check for a running instance hold the lock briefly.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
-/// The largest connection file, in bytes.
-const CONNECTION_BYTES: u64 = 64 * 1024;
 
 /// A state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDirectory {
     path: PathBuf,
-}
-
-/// The connection data of the instance of a state directory: `connection.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Connection {
-    /// The address, `https://HOST:PORT`.
-    pub address: String,
-    /// The path of the CA certificate (PEM), relative to the directory.
-    pub ca: PathBuf,
-    /// The path of the client's token file, relative to the directory.
-    pub token_file: PathBuf,
-    /// The process ID of the instance.
-    pub pid: u32,
-    /// The default profile.
-    pub profile: String,
-    /// The directory with further profiles.
-    pub profiles: Option<PathBuf>,
 }
 
 /// The exclusive lock of a state directory, held by its instance.
@@ -162,7 +143,7 @@ impl StateDirectory {
                 return Ok(StateLock { _lock: lock });
             }
         }
-        let pid = self.read_connection().ok().map(|connection| connection.pid);
+        let pid = Connection::read(path).ok().map(|connection| connection.pid);
         Err(StateError::InUse { path: path.clone(), pid })
     }
 
@@ -172,22 +153,7 @@ impl StateDirectory {
     /// [`StateError::NotRunning`] if no instance holds the lock, even if files remain; [`StateError::NotReady`] if the
     /// instance does not listen.
     pub fn connection(&self) -> Result<Connection, StateError> {
-        let lock = match fs::File::open(self.lock_path()) {
-            Ok(file) => try_lock(file, FlockArg::LockSharedNonblock),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StateError::NotRunning(self.path.clone()));
-            }
-            Err(error) => Err(error),
-        };
-        if lock.map_err(io_error("looking into", &self.path))?.is_some() {
-            return Err(StateError::NotRunning(self.path.clone()));
-        }
-        match self.read_connection() {
-            Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Err(StateError::NotReady(self.path.clone()))
-            }
-            other => other,
-        }
+        Ok(Connection::of(&self.path)?)
     }
 
     /// Writes the connection file atomically.
@@ -227,12 +193,16 @@ impl StateDirectory {
             .map_err(io_error("opening", &path))?;
         try_lock(file, FlockArg::LockExclusiveNonblock).map_err(io_error("locking", &path))
     }
+}
 
-    fn read_connection(&self) -> Result<Connection, StateError> {
-        let path = self.connection_path();
-        let text = read_bounded(&path, CONNECTION_BYTES)?;
-        serde_json::from_slice(&text)
-            .map_err(|error| StateError::Malformed { path, message: error.to_string() })
+impl From<DevError> for StateError {
+    fn from(error: DevError) -> Self {
+        match error {
+            DevError::NotRunning(path) => Self::NotRunning(path),
+            DevError::NotReady(path) => Self::NotReady(path),
+            DevError::Io { path, source } => Self::Io { what: "reading", path, source },
+            DevError::Malformed { path, message } => Self::Malformed { path, message },
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use clap::Args;
@@ -12,14 +11,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
 use super::{Failure, trace::traceparent};
 use airlock_client::{Client, ClientError, Credentials, Files, Settings};
-use airlock_embedded::state::{Connection, StateDirectory, read_bounded};
+use airlock_embedded::state::{StateDirectory, read_bounded};
 
 /// The largest certificate, key or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
-
-/// The time that a call waits for a local `airlock dev` to answer again. After a restart, it listens on another
-/// address.
-const DEV_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The help heading of these options. They follow the subcommand's own options.
 const HEADING: &str = "Connection";
@@ -149,14 +144,7 @@ impl Connect {
 
     fn of_dev(&self) -> Result<Settings, Failure> {
         let directory = StateDirectory::locate(self.state.as_deref())?;
-        let Connection { address, ca, token_file, .. } = directory.connection()?;
-        let mut settings = Settings::new(address);
-        settings.patience.call = DEV_PATIENCE;
-        let (ca, token) = (directory.path().join(ca), directory.path().join(token_file));
-        settings.ca = Some(read(&ca)?);
-        settings.credentials = Credentials::Token(token_in(&token)?);
-        settings.files = Some(Files { ca: Some(ca), token: Some(token), certificate: None });
-        Ok(settings)
+        Ok(directory.connection()?.settings(directory.path())?)
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) const CLIENTS: [(&str, &str); 16] = [
          export GOROOT=$PWD/go/root
          cd go/module
          printf 'module a\n\ngo 1.21\n\nrequire example.com/thing v1.0.0\n' > go.mod
-         go mod download
+         /opt/tools/go mod download
          test -d ~/go/pkg/mod/example.com/thing@v1.0.0",
     ),
     (

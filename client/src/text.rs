@@ -3,8 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::{cause, escape};
-use airlock_client::v1::{InlineText, Note, Result as Outcome};
+use airlock_escape as escape;
+
+use super::{
+    cause,
+    v1::{Execution, InlineText, Note, Result as Outcome},
+};
 
 /// The start of each of Airlock's lines.
 pub const PREFIX: &str = "airlock: ";
@@ -21,11 +25,26 @@ pub fn result(outcome: &Outcome, notes: bool) -> String {
     if !notes {
         return out;
     }
-    if cause::exit_code(Some(outcome)) != 0 {
+    if !cause::succeeded(outcome) {
         let _ = writeln!(out, "{PREFIX}{}", cause::sentence(Some(outcome)));
     }
     for note in &outcome.notes {
         let _ = writeln!(out, "{PREFIX}{}", shown(note));
+    }
+    out
+}
+
+/// Returns the text of a finished execution for a model: its output, the notes, and for a shortened output how to get the
+/// rest. Empty for an execution without a result.
+#[must_use]
+pub fn for_model(execution: &Execution) -> String {
+    let Some(outcome) = &execution.result else {
+        return String::new();
+    };
+    let mut out = result(outcome, true);
+    if outcome.notes.iter().any(|note| note.code == SHORTENED) {
+        let id = &execution.execution_id;
+        let _ = writeln!(out, "{PREFIX}to read the rest, read the output of the execution {id}");
     }
     out
 }
@@ -129,7 +148,7 @@ impl Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airlock_client::v1::{Cause, CauseCode, InlineOutput, Started, cause::Detail, cause::Exited};
+    use crate::v1::{Cause, CauseCode, InlineOutput, Started, cause::Detail, cause::Exited};
 
     fn outcome(code: i32, stdout: &str, stderr: Option<&str>) -> Outcome {
         let text = |text: &str| InlineText { text: text.to_owned(), whole: true, ..Default::default() };
@@ -162,6 +181,14 @@ mod tests {
         );
         let failed = outcome(3, "a", Some("b\n"));
         assert!(result(&failed, true).starts_with("a\nb\nairlock: exited with code 3\nairlock: ended"));
+    }
+
+    #[test]
+    fn a_model_is_told_how_to_get_the_rest() {
+        let result = Some(outcome(0, "a\n", None));
+        let text = for_model(&Execution { execution_id: "e1".to_owned(), result, ..Default::default() });
+        assert!(text.ends_with("airlock: to read the rest, read the output of the execution e1\n"), "{text}");
+        assert_eq!(for_model(&Execution::default()), "");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Each module covers one subject. nextest runs every test in a separate process, so modules share no state at run
 //! time.
 
+mod adapters;
 mod approvals;
 mod approver;
 mod archives;
@@ -45,7 +46,6 @@ mod results;
 mod shells;
 mod slow_readers;
 mod structure;
-mod swerex;
 mod systemd;
 mod tasks;
 mod telemetry;

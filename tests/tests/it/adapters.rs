@@ -57,6 +57,7 @@ mod long {
         /// Runs a Python with the packages of an adapter. Returns its output. Fails if Python fails.
         fn python(&self, python: &Path, adapter: &str, arguments: &[&str]) -> String {
             let client = source::root().join("clients/python");
+            // The packages of the client are for Python 3.11. The list of OpenHands has its own.
             let packages = [python_packages(&format!("adapter-{adapter}")), python_packages("client")];
             let output = Command::new(python)
                 .args(arguments)
@@ -137,5 +138,17 @@ mod long {
     #[test]
     fn inspect() {
         Dev::start().check(Path::new(PYTHON), "inspect-ai", 4);
+    }
+
+    /// OpenHands needs Python 3.12, which Debian 12 does not have. `scripts/setup.sh adapters` says if it is missing.
+    #[test]
+    fn open_hands() {
+        let python = "python3.12";
+        let found = Command::new(python).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if found.is_ok_and(|status| status.success()) {
+            Dev::start().check(Path::new(python), "openhands", 4);
+        } else {
+            println!("not run: the tests of the adapter openhands, because there is no {python}");
+        }
     }
 }

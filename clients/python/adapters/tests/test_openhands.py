@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from openhands.sdk import Agent, Conversation, Event, Message, TextContent, Tool
@@ -23,7 +24,7 @@ def workspace(tmp_path: Path) -> Iterator[AirlockWorkspace]:
     project = tmp_path / "local"
     project.mkdir()
     (project / "given.txt").write_text("given\n")
-    with AirlockWorkspace(working_dir=project, state=task.STATE) as made:
+    with AirlockWorkspace(working_dir=str(project), state=task.STATE) as made:
         yield made
 
 
@@ -44,7 +45,7 @@ def test_a_scripted_agent_fixes_a_bug(workspace: AirlockWorkspace) -> None:
             heard.append(event.observation.text)
 
     agent = Agent(llm=TestLLM.from_messages([*answers, final]), tools=[Tool(name=AirlockTerminalTool.name)])
-    conversation = Conversation(agent, workspace=workspace, callbacks=[listen], visualizer=None)
+    conversation: Any = Conversation(agent, workspace=workspace, callbacks=[listen], visualizer=None)
     conversation.send_message("Fix the mean.")
     conversation.run()
     task.check(workspace.session, heard)

@@ -68,6 +68,9 @@ class AirlockWorkspace(LocalWorkspace):
             self._client, self._session = client, session
         return self._session
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         try:
             super().__exit__(exc_type, exc_val, exc_tb)

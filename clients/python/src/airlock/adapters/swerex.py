@@ -239,6 +239,9 @@ class AirlockDeployment(AbstractDeployment):
         self._runtime: AirlockRuntime | None = None
         self._hooks = CombinedDeploymentHook()
 
+    def __del__(self) -> None:
+        """Leave a session that was not stopped to its idle timeout. Its client belongs to an event loop."""
+
     @classmethod
     def from_config(cls, config: AirlockDeploymentConfig) -> AirlockDeployment:
         """Return a deployment with a configuration."""

@@ -137,7 +137,7 @@ mod long {
 
     #[test]
     fn inspect() {
-        Dev::start().check(Path::new(PYTHON), "inspect-ai", 4);
+        Dev::start().check(Path::new(PYTHON), "inspect-ai", 5);
     }
 
     /// OpenHands needs Python 3.12, which Debian 12 does not have. `scripts/setup.sh adapters` says if it is missing.

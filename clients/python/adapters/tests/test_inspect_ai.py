@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from inspect_ai.scorer import Score, Scorer, Target, accuracy, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver, use_tools
 from inspect_ai.tool import bash
 from inspect_ai.util import OutputLimitExceededError, SandboxEnvironmentSpec, SandboxUserUnsupportedError, sandbox
+from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
 
 from airlock.adapters.inspect_ai import AirlockConfig, AirlockSandboxEnvironment
 
@@ -73,6 +75,13 @@ async def test_a_scripted_agent_fixes_a_bug(tmp_path: Path) -> None:
     (log,) = await eval_async(work, model=model, log_dir=str(tmp_path))
     assert log.status == "success", log.error
     assert log.results and log.results.scores[0].metrics["accuracy"].value == 1
+
+
+def test_the_package_registers_the_sandbox() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["inspect_ai"] == {"airlock": AirlockConfig.__module__}
+    found = registry_find_sandboxenv("airlock")
+    assert found is AirlockSandboxEnvironment
 
 
 async def test_a_command_has_its_input_directory_and_variables(environment: AirlockSandboxEnvironment) -> None:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-from airlock import Decision, Event, Finished, Output, Result
+from airlock import Decision, DeniedError, Event, Finished, InvalidRequestError, Output, Result
 from airlock._command import CommandOptions
 from airlock._result import ExecutionInfo
 from airlock.adapters import _commands
@@ -113,6 +113,20 @@ def test_options_bound_the_time_and_run_beside_other_commands() -> None:
     }
     assert "timeout" not in _commands.options_of(0)
     assert _commands.options_of(None, on_ask="wait")["on_ask"] == "wait"
+
+
+def test_a_command_that_cannot_run_has_a_text_on_one_line() -> None:
+    error = InvalidRequestError("too\nlong", code="INVALID_ARGUMENT", remedy="shorten it")
+    assert _commands.text_of(error) == "airlock: too\\u{a}long; shorten it; it did not run\n"
+    assert _commands.text_of(DeniedError("no", code="PERMISSION_DENIED")) == "airlock: no; it did not run\n"
+
+
+def test_both_streams_are_marked_and_the_notes_are_in_stderr() -> None:
+    got = _commands.Collected(bytearray(b"airlock: fake\n\xff"), bytearray(b"err\n"))
+    ended = result(code=common_pb2.CAUSE_CODE_EXITED, exited=common_pb2.Cause.Exited(code=7))
+    assert got.texts(ended) == ("| airlock: fake\n\\xff", "err\nairlock: a refusal\\u{a}\n")
+    lost = result(code=common_pb2.CAUSE_CODE_RUNNER_LOST)
+    assert "airlock: its runner was lost" in got.texts(lost)[1]
 
 
 def test_every_end_has_an_exit_code() -> None:

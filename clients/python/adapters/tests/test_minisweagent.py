@@ -48,7 +48,7 @@ def test_a_denied_command_and_an_expired_timeout_have_the_form_of_the_framework(
     environment: AirlockEnvironment,
 ) -> None:
     denied = environment.execute({"command": "git push --force"})
-    assert denied["returncode"] == -1 and denied["exception_info"] == "the command was denied"
+    assert denied["returncode"] == -1 and denied["exception_info"] == "the command did not run"
     assert denied["output"].startswith("airlock: policy requires an approval")
     assert denied["extra"]["exception_type"] == "ApprovalRequiredError"
     expired = environment.execute({"command": "echo begin; sleep 600"}, timeout=1)

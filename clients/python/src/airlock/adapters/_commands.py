@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .._command import CommandOptions
+from .._errors import DeniedError, InvalidRequestError
 from .._result import Result
 from .._text import PREFIX, escaped, marked, sentence
 
@@ -14,6 +15,17 @@ WORKSPACE = "/workspace"
 # The exit codes of a command that did not run, and of one whose timeout expired, as the `airlock` program has them.
 NOT_RUN = 125
 TIMED_OUT = 124
+
+
+# The command did not run because of its text or its options. A model can use another one.
+Refused = (DeniedError, InvalidRequestError)
+
+
+def text_of(refused: DeniedError | InvalidRequestError) -> str:
+    """Return the text for a model about a command that did not run."""
+    if isinstance(refused, DeniedError):
+        return refused.text
+    return f"{PREFIX}{escaped(str(refused))}; it did not run\n"
 
 
 @dataclass

@@ -17,10 +17,9 @@ from typing import Any
 from deepagents.backends import protocol
 from deepagents.backends.sandbox import BaseSandbox
 
-from .._errors import AirlockError, DeniedError, InvalidRequestError, NotFoundError
+from .._errors import AirlockError, NotFoundError
 from .._sync import Session
-from .._text import PREFIX, escaped
-from ._commands import NOT_RUN, Collected, code_of, in_directory, options_of
+from ._commands import NOT_RUN, Collected, Refused, code_of, in_directory, options_of, text_of
 
 __all__ = ["AirlockBackend"]
 
@@ -64,11 +63,9 @@ class AirlockBackend(BaseSandbox):
             result = self._session.run(
                 in_directory(command, self._directory), on_stdout=got.stdout.extend if exact else None, **options
             )
-        except DeniedError as denied:
+        except Refused as refused:
             # A tool would take an exit code for the answer of its command.
-            return protocol.ExecuteResponse(denied.text, None if exact else NOT_RUN)
-        except InvalidRequestError as error:
-            return protocol.ExecuteResponse(f"{PREFIX}{escaped(str(error))}; it did not run\n", NOT_RUN)
+            return protocol.ExecuteResponse(text_of(refused), None if exact else NOT_RUN)
         if exact:
             cut = any(note.code == "output_cut" for note in result.notes)
             return protocol.ExecuteResponse(got.stdout.decode("utf-8", "replace"), code_of(result), cut)

@@ -25,8 +25,8 @@ from inspect_ai.util import (
 from pydantic import BaseModel, ConfigDict
 
 from .. import aio
-from .._errors import AirlockError, DeniedError, LimitReachedError, NotFoundError, RejectedError
-from ._commands import Collected, code_of, in_directory, line_of, options_of
+from .._errors import AirlockError, LimitReachedError, NotFoundError, RejectedError
+from ._commands import Collected, Refused, code_of, in_directory, line_of, options_of, text_of
 
 __all__ = ["AirlockConfig", "AirlockSandboxEnvironment"]
 
@@ -129,8 +129,8 @@ class AirlockSandboxEnvironment(SandboxEnvironment):
                 on_stderr=got.stderr.extend,
                 **options,
             )
-        except DeniedError as denied:
-            raise PermissionError(denied.text) from denied
+        except Refused as refused:
+            raise PermissionError(text_of(refused)) from refused
         except RejectedError:
             raise
         except AirlockError as error:

@@ -19,10 +19,9 @@ from minisweagent.exceptions import Submitted
 from minisweagent.utils.serialize import recursive_merge
 from pydantic import BaseModel, ConfigDict
 
-from .._errors import DeniedError, InvalidRequestError
 from .._result import Result
 from .._sync import Client, Session, connect
-from ._commands import code_of, in_directory, options_of
+from ._commands import Refused, code_of, in_directory, options_of, text_of
 
 __all__ = ["AirlockEnvironment", "AirlockEnvironmentConfig"]
 
@@ -80,10 +79,8 @@ class AirlockEnvironment:
         options = options_of(timeout or self.config.timeout, self.config.env, on_ask=self.config.on_ask)
         try:
             result = self.session.run(command, **options)
-        except DeniedError as denied:
-            return _failed(denied.text, "the command was denied", denied)
-        except InvalidRequestError as error:
-            return _failed("", f"the command cannot run: {error}", error)
+        except Refused as refused:
+            return _failed(text_of(refused), "the command did not run", refused)
         if result.cause.code == "timed_out":
             return _failed(result.text, "the timeout of the command expired")
         code = code_of(result)

@@ -26,8 +26,8 @@ from agents.sandbox.types import ExecResult, User
 from pydantic import Field
 
 from .. import aio
-from .._errors import AirlockError, DeniedError, NotFoundError, UnreachableError
-from ._commands import NOT_RUN, WORKSPACE, Collected, code_of, in_directory, line_of, options_of
+from .._errors import AirlockError, NotFoundError, UnreachableError
+from ._commands import NOT_RUN, WORKSPACE, Collected, Refused, code_of, in_directory, line_of, options_of, text_of
 
 __all__ = [
     "AirlockSandboxClient",
@@ -83,8 +83,8 @@ class AirlockSandboxSession(BaseSandboxSession):
                 on_stderr=got.stderr.extend,
                 **options,
             )
-        except DeniedError as denied:
-            return ExecResult(stdout=b"", stderr=denied.text.encode(), exit_code=NOT_RUN)
+        except Refused as refused:
+            return ExecResult(stdout=b"", stderr=text_of(refused).encode(), exit_code=NOT_RUN)
         except AirlockError as error:
             message, passing = str(error), isinstance(error, UnreachableError)
             raise errors.ExecTransportError(command=words, cause=error, message=message, retryable=passing) from error
@@ -248,9 +248,9 @@ def shell_executor(
     async def run(command: str, limit: float) -> ShellCommandOutput:
         try:
             result = await session.run(command, **options_of(limit, env, on_ask=on_ask))
-        except DeniedError as denied:
+        except Refused as refused:
             outcome = ShellCallOutcome(type="exit", exit_code=NOT_RUN)
-            return ShellCommandOutput(stderr=denied.text, outcome=outcome, command=command)
+            return ShellCommandOutput(stderr=text_of(refused), outcome=outcome, command=command)
         kind: Any = "timeout" if result.cause.code == "timed_out" else "exit"
         code = None if kind == "timeout" else code_of(result)
         outcome = ShellCallOutcome(type=kind, exit_code=code)

@@ -22,10 +22,10 @@ from openhands.sdk.tool import Action, Observation, ToolAnnotations, ToolDefinit
 from openhands.sdk.workspace import CommandResult, FileOperationResult, LocalWorkspace
 from pydantic import Field, PrivateAttr
 
-from .._errors import AirlockError, DeniedError, NotFoundError
+from .._errors import AirlockError, NotFoundError
 from .._result import Result
 from .._sync import Client, Session, connect
-from ._commands import NOT_RUN, Collected, code_of, in_directory, options_of
+from ._commands import NOT_RUN, Collected, Refused, code_of, in_directory, options_of, text_of
 
 if TYPE_CHECKING:
     from openhands.sdk.conversation.impl.local_conversation import LocalConversation
@@ -107,9 +107,9 @@ class AirlockWorkspace(LocalWorkspace):
                 on_stderr=got.stderr.extend,
                 **options_of(timeout, on_ask=self.on_ask, separate_stderr=True),
             )
-        except DeniedError as denied:
+        except Refused as refused:
             return CommandResult(
-                command=command, exit_code=NOT_RUN, stdout="", stderr=denied.text, timeout_occurred=False
+                command=command, exit_code=NOT_RUN, stdout="", stderr=text_of(refused), timeout_occurred=False
             )
         expired = result.cause.code == "timed_out"
         stdout, stderr = got.texts(result)
@@ -198,8 +198,8 @@ class _Executor(ToolExecutor[TerminalAction, TerminalObservation]):
             raise TypeError("the tool needs a conversation with an AirlockWorkspace")
         try:
             result = workspace.run(action.command, action.timeout)
-        except DeniedError as denied:
-            return TerminalObservation.from_text(denied.text, is_error=True)
+        except Refused as refused:
+            return TerminalObservation.from_text(text_of(refused), is_error=True)
         return TerminalObservation.from_text(result.text, exit_code=result.exit_code)
 
 

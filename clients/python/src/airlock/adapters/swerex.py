@@ -27,7 +27,7 @@ from .._command import CommandOptions
 from .._errors import AirlockError, DeniedError, NotFoundError
 from .._result import Decision, Result
 from .._text import marked
-from ._commands import Collected, code_of, in_directory, options_of
+from ._commands import Collected, Refused, code_of, in_directory, options_of, text_of
 from ._screen import Taken, plain
 from ._shell import BusyError, RefusedError, Shell, ShellEndedError
 
@@ -150,8 +150,8 @@ class AirlockRuntime(abstract.AbstractRuntime):
         got = Collected()
         try:
             result = await self.session.run(line, on_stdout=got.stdout.extend, on_stderr=got.stderr.extend, **options)
-        except DeniedError as denied:
-            raise exceptions.SwerexException(denied.text) from denied
+        except Refused as refused:
+            raise exceptions.SwerexException(text_of(refused)) from refused
         code = _exit_code(result)
         stdout, stderr = got.texts(result)
         if not options.get("separate_stderr"):

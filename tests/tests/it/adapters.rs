@@ -28,6 +28,14 @@ mod long {
     /// pytest's summary of SWE-ReX's runtime tests. SWE-ReX marks one of them as an expected failure.
     const SWEREX_SUMMARY: &str = "49 passed, 1 xfailed";
 
+    /// Settings with which the frameworks print no banners, and need no network at their start.
+    const QUIET: [(&str, &str); 4] = [
+        ("INSPECT_DISPLAY", "none"),
+        ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
+        ("MSWEA_SILENT_STARTUP", "1"),
+        ("OPENHANDS_SUPPRESS_BANNER", "1"),
+    ];
+
     /// A dev whose commands find a `python`. It is stopped by a signal, so that it removes its cgroup.
     struct Dev {
         process: Process,
@@ -67,6 +75,7 @@ mod long {
                 .env("AIRLOCK_STATE", self.state())
                 .env("AIRLOCK_ADAPTER", adapter)
                 .env("HOME", self.directory.path())
+                .envs(QUIET)
                 .env_remove("XDG_STATE_HOME")
                 .stdin(Stdio::null())
                 .output()
@@ -81,13 +90,15 @@ mod long {
         /// Runs everything for an adapter, with the least number of its tests.
         fn check(&self, python: &Path, adapter: &str, least: usize) {
             let module = adapter.replace('-', "_");
-            let (source, test) = (format!("../src/airlock/adapters/{module}.py"), format!("tests/test_{module}.py"));
+            let (source, test) =
+                (format!("../src/airlock/adapters/{module}.py"), format!("tests/test_{module}.py"));
             let cache = self.directory.path().join("mypy").display().to_string();
             let mypy = ["-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", &cache, &source, &test];
             self.python(python, adapter, &mypy);
             let report =
                 self.python(python, adapter, &["-m", "pytest", "-q", &test, "tests/test_documentation.py"]);
-            let passed = report.rsplit('\n').find_map(|line| line.split_once(" passed")).map(|(count, _)| count);
+            let passed =
+                report.rsplit('\n').find_map(|line| line.split_once(" passed")).map(|(count, _)| count);
             let passed: usize = passed.and_then(|count| count.trim().parse().ok()).unwrap_or_default();
             assert!(passed > least, "{least} tests and the documentation:\n{report}");
         }
@@ -144,7 +155,8 @@ mod long {
     #[test]
     fn open_hands() {
         let python = "python3.12";
-        let found = Command::new(python).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let found =
+            Command::new(python).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if found.is_ok_and(|status| status.success()) {
             Dev::start().check(Path::new(python), "openhands", 4);
         } else {

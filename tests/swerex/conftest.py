@@ -6,20 +6,15 @@ runtime is in a sandbox. `SharedPath` keeps such a file under the same path on b
 AIRLOCK_STATE names the state directory of a running `airlock dev`.
 """
 
-import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PosixPath
 
-import grpc
 import pytest
-from airlock.v1 import file_pb2, file_pb2_grpc
+from airlock import Session, connect
+from airlock.adapters.swerex import AirlockDeployment, AirlockRuntime
 from swerex.runtime import abstract
 
-from .adapter import AirlockRuntime
-from .client import Connection, upload_requests
-
-EXCEPTED = Path(__file__).with_name("excepted.tsv")
 # Only a failing test waits this long. A timeout that a test sets itself is meant to expire.
 PATIENCE = 300.0
 
@@ -35,35 +30,26 @@ class _Command(abstract.Command):
 class SharedPath(PosixPath):
     """A path below /tmp. A test reads the file of the session, and writes both that and the file of this machine."""
 
-    files: file_pb2_grpc.FileServiceStub
-    session_id: str
+    session: Session
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
-        request = file_pb2.FileServiceDownloadRequest(session_id=self.session_id, path=str(self))
-        data = b"".join(response.chunk.data for response in self.files.Download(request))
-        return data.decode(encoding or "utf-8", errors or "strict")
+        return self.session.files.read(self).decode(encoding or "utf-8", errors or "strict")
 
     def write_text(
         self, data: str, encoding: str | None = None, errors: str | None = None, newline: str | None = None
     ) -> int:
-        header = file_pb2.UploadHeader(
-            session_id=self.session_id, path=str(self), format=file_pb2.FILE_FORMAT_FILE
-        )
         written = super().write_text(data, encoding, errors, newline)
-        self.files.Upload(upload_requests(header, self.read_bytes()))
+        self.session.files.write(self, self.read_bytes())
         return written
 
 
-@pytest.fixture(scope="session")
-def connection() -> Connection:
-    return Connection.from_state(Path(os.environ["AIRLOCK_STATE"]))
-
-
 @pytest.fixture
-async def remote_runtime(connection: Connection) -> AsyncIterator[AirlockRuntime]:
-    runtime = await AirlockRuntime.start(connection)
-    yield runtime
-    await runtime.close()
+async def remote_runtime() -> AsyncIterator[AirlockRuntime]:
+    deployment = AirlockDeployment(profile="agent")
+    await deployment.start()
+    assert await deployment.is_alive()
+    yield deployment.runtime
+    await deployment.stop()
 
 
 @pytest.fixture
@@ -74,23 +60,7 @@ async def runtime_with_default_session(remote_runtime: AirlockRuntime) -> AsyncI
 
 
 @pytest.fixture
-def tmp_path(connection: Connection, remote_runtime: AirlockRuntime) -> Iterator[Path]:
-    with (
-        grpc.secure_channel(connection.target, connection.credentials()) as channel,
-        tempfile.TemporaryDirectory(prefix="airlock-swerex-", dir="/tmp") as directory,
-    ):
-        SharedPath.files = file_pb2_grpc.FileServiceStub(channel)
-        SharedPath.session_id = remote_runtime.session.session_id
+def tmp_path(remote_runtime: AirlockRuntime) -> Iterator[Path]:
+    with connect() as client, tempfile.TemporaryDirectory(prefix="airlock-swerex-", dir="/tmp") as directory:
+        SharedPath.session = client.open_session(remote_runtime.session.id)
         yield SharedPath(directory)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expects the excepted tests to fail. Refuses an exception that is not needed, or that names no test."""
-    rows = (line.split("\t") for line in EXCEPTED.read_text().splitlines() if not line.startswith("#"))
-    reasons = {name: reason for name, reason in rows}
-    for item in items:
-        if reason := reasons.pop(item.name, None):
-            raises = (AssertionError, pytest.fail.Exception)
-            item.add_marker(pytest.mark.xfail(reason=reason, raises=raises, strict=True))
-    if reasons:
-        raise pytest.UsageError(f"{EXCEPTED.name} names no test: {', '.join(reasons)}")

@@ -1,7 +1,8 @@
 """Runs SWE-ReX's runtime tests through Airlock: run.py STATE SDIST [PYTEST-ARGUMENT...]
 
 STATE is the state directory of a running `airlock dev`, and SDIST is SWE-ReX's source distribution. The tests are used as
-they are in SDIST. The packages of `SWEREX` in scripts/lib.sh must be in PYTHONPATH. Exits with pytest's exit code.
+they are in SDIST. PYTHONPATH must have the Python client and the packages of
+`clients/python/adapters/requirements/swerex.txt`. Exits with pytest's exit code.
 """
 
 import os
@@ -13,8 +14,6 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CONTRACT = HERE.parents[1] / "proto/proto"
-SERVICES = ["common", "execution", "file", "policy", "session"]
 SUITE = "test_execution.py"
 # pytest without a configuration file and without a cache directory. gRPC needs one event loop for all tests.
 PYTEST = ["-m", "pytest", "-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider", "-ra"]
@@ -27,18 +26,13 @@ def main() -> int:
         package = Path(work) / "suite"
         package.mkdir()
         (package / "__init__.py").touch()
-        for name in ("client.py", "adapter.py", "conftest.py", "excepted.tsv"):
-            shutil.copy(HERE / name, package)
+        shutil.copy(HERE / "conftest.py", package)
         with tarfile.open(sdist) as archive:
             member = next(entry for entry in archive if entry.name.endswith(f"/tests/{SUITE}"))
             content = archive.extractfile(member)
             assert content is not None
             (package / SUITE).write_bytes(content.read())
-        protos = [f"{CONTRACT}/airlock/v1/{name}.proto" for name in SERVICES]
-        protoc = ["-m", "grpc_tools.protoc", "-I", str(CONTRACT), f"--python_out={work}", f"--grpc_python_out={work}"]
-        subprocess.run([sys.executable, *protoc, *protos], check=True)
-        paths = f"{work}:{os.environ.get('PYTHONPATH', '')}"
-        env = os.environ | {"AIRLOCK_STATE": os.path.abspath(state), "PYTHONPATH": paths}
+        env = os.environ | {"AIRLOCK_STATE": os.path.abspath(state)}
         options = [f"-oasyncio_{option}" for option in ASYNCIO]
         pytest = [sys.executable, *PYTEST, *options, package.name, *arguments]
         return subprocess.run(pytest, cwd=work, env=env).returncode

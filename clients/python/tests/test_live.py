@@ -182,3 +182,21 @@ def test_unknown_options_are_errors(session: airlock.Session) -> None:
         session.run("true", tiemout=1)  # type: ignore[call-arg]
     with pytest.raises(airlock.SettingsError, match="use one of: plan"):
         session.run("true", mode="loose")  # type: ignore[arg-type]
+
+
+def test_a_decision_is_asked_for_without_a_run(session: airlock.Session) -> None:
+    asked = session.check("git push --force")
+    assert (asked.verdict, asked.reasons[0].span) == ("ask", airlock.Span(0, 16))
+    assert session.check("touch made", mode="plan").verdict == "deny"
+    assert session.check(b"touch made").verdict == "allow"
+    assert session.check("cat made", directory="/tmp").read_only
+    assert not session.files.exists("made")
+
+
+def test_a_directory_is_transferred_as_an_archive(session: airlock.Session) -> None:
+    session.run("mkdir -p d/e; echo a > d/e/f; chmod 755 d/e/f; ln -s e/f d/link")
+    archive = session.files.read_archive("d")
+    session.files.write_archive(archive, "copy")
+    assert session.run("cat copy/link; stat -c %a copy/e/f").stdout == "a\n755\n"
+    with pytest.raises(airlock.AirlockError):
+        session.files.read_archive("d", limit=100)

@@ -3,6 +3,7 @@
 //! Each module covers one subject. nextest runs every test in a separate process, so modules share no state at run
 //! time.
 
+mod adapters;
 mod approvals;
 mod approver;
 mod archives;
@@ -47,7 +48,6 @@ mod rust_client;
 mod shells;
 mod slow_readers;
 mod structure;
-mod swerex;
 mod systemd;
 mod tasks;
 mod telemetry;

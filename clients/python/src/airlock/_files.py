@@ -65,6 +65,18 @@ class AsyncFiles:
         header = self._of(pb.UploadHeader(format=pb.FILE_FORMAT_FILE, mode=mode), path)
         await upload(self._connection, header, io.BytesIO(data))
 
+    async def read_archive(self, path: PathText = "", *, limit: int = _READ_BYTES) -> bytes:
+        """Return the content of a directory as a tar archive of at most `limit` bytes. Its names are relative."""
+        request = self._of(pb.FileServiceDownloadRequest(format=pb.FILE_FORMAT_TAR), path)
+        sink = io.BytesIO()
+        await Download(self._connection, request, limit).copy_to(sink)
+        return sink.getvalue()
+
+    async def write_archive(self, archive: bytes, path: PathText = "") -> None:
+        """Extract a tar archive into a directory. The server checks its names and its size."""
+        header = self._of(pb.UploadHeader(format=pb.FILE_FORMAT_TAR), path)
+        await upload(self._connection, header, io.BytesIO(archive))
+
     async def stat(self, path: PathText) -> FileInfo:
         """Return the properties of a file. A symbolic link is described, not followed."""
         answer = await self._connection.unary(STAT, self._of(pb.FileServiceStatRequest(), path))

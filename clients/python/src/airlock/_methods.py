@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from google.protobuf.message import Message
 
-from .v1 import approval_pb2, execution_pb2, file_pb2, session_pb2
+from .v1 import approval_pb2, execution_pb2, file_pb2, policy_pb2, session_pb2
 
 Q = TypeVar("Q", bound=Message)
 A = TypeVar("A", bound=Message)
@@ -69,3 +69,7 @@ DIFF = _file("Diff", _f.FileServiceDiffRequest, _f.FileServiceDiffResponse)
 
 LIST_APPROVALS = _approval("List", _a.ApprovalServiceListRequest, _a.ApprovalServiceListResponse)
 DECIDE = _approval("Decide", _a.ApprovalServiceDecideRequest, _a.ApprovalServiceDecideResponse)
+
+CHECK = Method(
+    "/airlock.v1.PolicyService/Check", policy_pb2.PolicyServiceCheckRequest, policy_pb2.PolicyServiceCheckResponse
+)

@@ -17,7 +17,7 @@ from ._files import AsyncFiles, Changes, FileEvent, PathText
 from ._forward import AsyncForward, AsyncPort
 from ._output import Piece, Search, Selection
 from ._portal import iterate, portal
-from ._result import Approval, ExecutionInfo, FileInfo, Result, SessionInfo, Transferred
+from ._result import Approval, Decision, ExecutionInfo, FileInfo, Result, SessionInfo, Transferred
 from ._retry import Patience
 from ._stdin import Stdin as AsyncStdin
 from ._watch import WatchEvent
@@ -142,6 +142,14 @@ class Files:
     def write(self, path: PathText, content: bytes | str, *, mode: int = 0o644) -> None:
         """Write a file. Missing directories are created, and an existing file is replaced."""
         portal().run(self._files.write(path, content, mode=mode))
+
+    def read_archive(self, path: PathText = "", *, limit: int = 64 * 1024 * 1024) -> bytes:
+        """Return the content of a directory as a tar archive of at most `limit` bytes. Its names are relative."""
+        return portal().run(self._files.read_archive(path, limit=limit))
+
+    def write_archive(self, archive: bytes, path: PathText = "") -> None:
+        """Extract a tar archive into a directory. The server checks its names and its size."""
+        portal().run(self._files.write_archive(archive, path))
 
     def stat(self, path: PathText) -> FileInfo:
         """Return the properties of a file. A symbolic link is described, not followed."""
@@ -323,6 +331,10 @@ class Session:
     def start(self, command: str | bytes, **options: Unpack[CommandOptions]) -> Execution:
         """Start a command without following it. The next command waits for it, unless `background` is set."""
         return Execution(portal().run(self._session.start(command, **options)))
+
+    def check(self, command: str | bytes, *, directory: str = "", mode: Mode | None = None) -> Decision:
+        """Return the decision of the policy about a command, without running it. Default: the session's directory."""
+        return portal().run(self._session.check(command, directory=directory, mode=mode))
 
     def attach(self, execution_id: str) -> Execution:
         """Return an execution by its ID. Nothing is sent."""

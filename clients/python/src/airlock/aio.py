@@ -23,11 +23,11 @@ from ._event import Event, Gap
 from ._execution import AsyncExecution, Callbacks, Run, with_result
 from ._files import AsyncFiles
 from ._forward import AsyncForward, AsyncPort
-from ._methods import CLOSE_SESSION, CREATE_SESSION, GET_SESSION, LIST, LIST_SESSIONS, START, UPDATE_SESSION
-from ._result import ExecutionInfo, Result, SessionInfo
+from ._methods import CHECK, CLOSE_SESSION, CREATE_SESSION, GET_SESSION, LIST, LIST_SESSIONS, START, UPDATE_SESSION
+from ._result import Decision, ExecutionInfo, Result, SessionInfo
 from ._retry import Patience
 from ._watch import WatchEvent, require_network, watch
-from .v1 import execution_pb2, session_pb2
+from .v1 import execution_pb2, policy_pb2, session_pb2
 
 __all__ = [
     "AsyncApprovals",
@@ -161,6 +161,17 @@ class AsyncSession(_Runs):
     async def start(self, command: str | bytes, **options: Unpack[CommandOptions]) -> AsyncExecution:
         """Start a command without following it. The session's next command waits for it, unless `background` is set."""
         return await self._start(command, options)
+
+    async def check(self, command: str | bytes, *, directory: str = "", mode: Mode | None = None) -> Decision:
+        """Return the decision of the policy about a command, without running it. Default: the session's directory."""
+        request = policy_pb2.PolicyServiceCheckRequest(
+            session_id=self.id, directory=directory, mode=_command.mode_of(mode)
+        )
+        if isinstance(command, bytes):
+            request.command_bytes = command
+        else:
+            request.command = command
+        return Decision.of((await self._connection.unary(CHECK, request)).decision)
 
     def attach(self, execution_id: str) -> AsyncExecution:
         """Return an execution by its ID. Nothing is sent."""

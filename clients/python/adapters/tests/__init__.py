@@ -1,0 +1,1 @@
+"""The tests of the adapters with the packages of their frameworks."""

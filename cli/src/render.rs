@@ -1,6 +1,7 @@
 //! Formatting of results: text for people and JSON for programs. Pure: nothing here prints or calls
 //! a server.
 
+pub use airlock_client::text;
 pub use airlock_escape as escape;
 
 pub mod approval;
@@ -14,5 +15,4 @@ pub mod names;
 pub mod network;
 pub mod runner;
 pub mod table;
-pub mod text;
 pub mod time;

@@ -39,6 +39,7 @@ mod settings;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod upload;
 mod watch;
 

@@ -1,7 +1,10 @@
 //! Tests of the exit code and the sentence for each cause.
 
 use super::*;
-use airlock_client::v1::cause::{Cancelled, Denied, Exited, Signaled};
+use airlock_client::v1::{
+    Cause, CancelledBy, DeniedBy,
+    cause::{Cancelled, Denied, Exited, Signaled},
+};
 
 fn outcome(code: CauseCode, started: Started, detail: Option<Detail>) -> Outcome {
     Outcome {

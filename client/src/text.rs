@@ -1,10 +1,16 @@
 //! A result as text for a reader of the output: the output, then Airlock's notes. Each note starts with [`PREFIX`]. A
 //! line of the output with the same start is marked, so that a command cannot forge a note.
 
+mod sentence;
+
 use std::fmt::Write as _;
 
-use super::{cause, escape};
-use airlock_client::v1::{InlineText, Note, Result as Outcome};
+use airlock_escape as escape;
+use airlock_proto::v1::{
+    CauseCode, InlineText, Note, Result as Outcome, Started, cause::Detail, cause::Exited,
+};
+
+pub use sentence::sentence;
 
 /// The start of each of Airlock's lines.
 pub const PREFIX: &str = "airlock: ";
@@ -21,13 +27,22 @@ pub fn result(outcome: &Outcome, notes: bool) -> String {
     if !notes {
         return out;
     }
-    if cause::exit_code(Some(outcome)) != 0 {
-        let _ = writeln!(out, "{PREFIX}{}", cause::sentence(Some(outcome)));
+    if !succeeded(outcome) {
+        let _ = writeln!(out, "{PREFIX}{}", sentence(Some(outcome)));
     }
     for note in &outcome.notes {
         let _ = writeln!(out, "{PREFIX}{}", shown(note));
     }
     out
+}
+
+/// Reports whether the shell is known to have exited with 0.
+#[must_use]
+pub fn succeeded(outcome: &Outcome) -> bool {
+    let Some(cause) = outcome.cause.as_ref().filter(|_| outcome.started() != Started::No) else {
+        return false;
+    };
+    cause.code() == CauseCode::Exited && cause.detail == Some(Detail::Exited(Exited { code: 0 }))
 }
 
 /// Returns the notes of a result without their prefix, for a view that showed the whole output.
@@ -129,7 +144,7 @@ impl Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airlock_client::v1::{Cause, CauseCode, InlineOutput, Started, cause::Detail, cause::Exited};
+    use airlock_proto::v1::{Cause, InlineOutput};
 
     fn outcome(code: i32, stdout: &str, stderr: Option<&str>) -> Outcome {
         let text = |text: &str| InlineText { text: text.to_owned(), whole: true, ..Default::default() };

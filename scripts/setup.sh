@@ -233,6 +233,7 @@ main() {
         need_project wheel "$IDNA_WHEEL"
         need_project sdist "$SWEREX_SDIST"
         need_python_packages swerex "SWE-ReX" "$SWEREX"
+        need_python_packages mcp "the Python SDK of MCP" "$MCP_PYTHON"
         # shellcheck disable=SC2086 # three words
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"

@@ -54,7 +54,9 @@ impl Call<'_> {
     /// Starts a command. The mode of the options applies to it in a session that the options name.
     pub(crate) async fn start(&self, open: &Open, spec: ExecutionSpec) -> Result<Execution, String> {
         if self.workspace.is_full() {
-            return Err("too many commands of this connection still run; end some with the tool `stop`".to_owned());
+            return Err(
+                "too many commands of this connection still run; end some with the tool `stop`".to_owned()
+            );
         }
         let options = self.workspace.options();
         let mode = if options.session.is_some() { options.mode } else { Default::default() };
@@ -137,9 +139,10 @@ impl Call<'_> {
             let is_pending = state == ExecutionState::PendingApproval;
             asked.follow(self, open, if is_pending { &execution.approval_id } else { "" }).await?;
             if elapsed >= limit {
-                return Ok(asked.question.as_ref().map_or(Left::Running, |question| {
-                    Left::Pending(text::pending(question.approval()))
-                }));
+                return Ok(asked
+                    .question
+                    .as_ref()
+                    .map_or(Left::Running, |question| Left::Pending(text::pending(question.approval()))));
             }
             self.progress(elapsed, asked).await;
             let rest = LOOK.min(limit - elapsed);

@@ -54,7 +54,13 @@ impl Shared {
     pub(crate) fn handler(&self) -> Handler {
         let ending = self.end.child_token();
         let workspace = Workspace::new(Arc::clone(&self.options), ending.clone());
-        Handler { shared: self.clone(), workspace: Arc::new(workspace), ending, place: OnceLock::new(), counted: self.closing.token() }
+        Handler {
+            shared: self.clone(),
+            workspace: Arc::new(workspace),
+            ending,
+            place: OnceLock::new(),
+            counted: self.closing.token(),
+        }
     }
 
     /// Waits until everything that ended connections started has been ended.

@@ -89,7 +89,9 @@ impl Listener {
                 listen.port()
             ));
         }
-        let failed = |error: io::Error| format!("cannot listen at {listen}: {error}; name another address with --http");
+        let failed = |error: io::Error| {
+            format!("cannot listen at {listen}: {error}; name another address with --http")
+        };
         let local = TcpListener::bind(listen).await.map_err(failed)?;
         let address = local.local_addr().map_err(failed)?;
         Ok(Self { http, local, address })
@@ -121,9 +123,9 @@ impl Listener {
             connections.wait().await;
             shared.closed().await;
         };
-        timeout(CLOSE, closed)
-            .await
-            .map_err(|_| "a session could not be closed in time; it is closed after its idle timeout".to_owned())
+        timeout(CLOSE, closed).await.map_err(|_| {
+            "a session could not be closed in time; it is closed after its idle timeout".to_owned()
+        })
     }
 
     fn service(&self, shared: &Shared, end: &CancellationToken) -> Service {

@@ -57,7 +57,8 @@ impl Question {
             }
             request.page.get_or_insert_default().page_token = list.next_page_token;
         };
-        let asked = if may_ask(open, &approval, peer).await? { elicit(page(&approval), peer).await } else { None };
+        let asked =
+            if may_ask(open, &approval, peer).await? { elicit(page(&approval), peer).await } else { None };
         Ok(Some(Self { approval, asked }))
     }
 
@@ -94,7 +95,8 @@ impl Question {
     pub(crate) async fn withdraw(self) {
         if let Some(handle) = self.asked {
             // A client that has gone needs no notification.
-            let _: Result<(), ServiceError> = handle.cancel(Some("the approval is no longer open".to_owned())).await;
+            let _: Result<(), ServiceError> =
+                handle.cancel(Some("the approval is no longer open".to_owned())).await;
         }
     }
 }

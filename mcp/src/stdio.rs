@@ -48,7 +48,9 @@ pub async fn stdio(options: Options, stop: impl Future<Output = ()>) -> Result<(
     end.cancel();
     match timeout(CLOSE, shared.closed()).await {
         Ok(()) => done,
-        Err(_) => Err("the session could not be closed in time; it is closed after its idle timeout".to_owned()),
+        Err(_) => {
+            Err("the session could not be closed in time; it is closed after its idle timeout".to_owned())
+        }
     }
 }
 
@@ -59,7 +61,11 @@ struct Input<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
         if polled.is_ready()

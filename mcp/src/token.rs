@@ -51,7 +51,9 @@ impl Token {
         let unreadable = |error: io::Error| format!("cannot read the token file `{shown}`: {error}");
         let file = fs::File::open(path).map_err(unreadable)?;
         if file.metadata().map_err(unreadable)?.mode() & 0o077 != 0 {
-            return Err(format!("other users can read the token file `{shown}`; restrict it: chmod 600 {shown}"));
+            return Err(format!(
+                "other users can read the token file `{shown}`; restrict it: chmod 600 {shown}"
+            ));
         }
         let mut text = String::new();
         file.take(*LENGTH.end() as u64 + 2).read_to_string(&mut text).map_err(unreadable)?;
@@ -130,9 +132,14 @@ mod tests {
         let token = Token("0123456789abcdef".to_owned());
         assert!(token.matches(b"Bearer 0123456789abcdef"));
         assert!(token.matches(b"bearer 0123456789abcdef"));
-        for wrong in
-            ["", "Bearer", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Basic 0123456789abcdef"]
-        {
+        for wrong in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer 0123456789abcde",
+            "Bearer 0123456789abcdef0",
+            "Basic 0123456789abcdef",
+        ] {
             assert!(!token.matches(wrong.as_bytes()), "{wrong}");
         }
     }

@@ -159,13 +159,15 @@ fn tool(name: &'static str, description: String, required: &[&str], properties: 
         return Tool::default();
     };
     let reads = matches!(name, "output" | "read_file" | "list_files");
-    let annotations = ToolAnnotations::new().read_only(reads).open_world(matches!(name, "run" | "start" | "input"));
+    let annotations =
+        ToolAnnotations::new().read_only(reads).open_world(matches!(name, "run" | "start" | "input"));
     Tool::new(name, description, Arc::new(schema)).with_annotations(annotations)
 }
 
 fn about_commands() -> Vec<Tool> {
     let command = json!({"type": "string", "description": "The text for bash."});
-    let description = json!({"type": "string", "description": "The purpose in a few words. An approver sees it."});
+    let description =
+        json!({"type": "string", "description": "The purpose in a few words. An approver sees it."});
     let seconds = |text: &str| json!({"type": "integer", "minimum": 1, "description": text});
     let wait = |default: u64| {
         json!({

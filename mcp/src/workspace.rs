@@ -1,7 +1,7 @@
 //! The session of one MCP connection: it is created at the first use, and closed at the end.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError},
 };
 
@@ -82,7 +82,7 @@ impl Workspace {
             profile: self.options.profile.clone(),
             mode: self.options.mode.into(),
             base: self.options.base.clone(),
-            labels: HashMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]),
+            labels: BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]),
             ..Default::default()
         };
         match client.create_session(request).await {
@@ -113,7 +113,8 @@ impl Workspace {
             *self.client.lock().await = None;
         }
         let gone = error.rejection().is_some_and(|rejection| {
-            GONE.contains(&rejection.reason.as_str()) || rejection.metadata.get("what").is_some_and(|what| what == "session")
+            GONE.contains(&rejection.reason.as_str())
+                || rejection.metadata.get("what").is_some_and(|what| what == "session")
         });
         if gone && self.session.lock().await.take().is_some() {
             self.commands().clear();
@@ -161,7 +162,10 @@ impl Workspace {
         let commands = std::mem::take(&mut *self.commands());
         for (id, _) in commands.into_iter().filter(|(_, command)| !(keep && command.background)) {
             if let Err(error) = client.cancel(&id).await {
-                (self.options.log)(&format!("execution {id} was not ended: {}", (self.options.describe)(&error)));
+                (self.options.log)(&format!(
+                    "execution {id} was not ended: {}",
+                    (self.options.describe)(&error)
+                ));
             }
         }
     }
@@ -169,7 +173,9 @@ impl Workspace {
     async fn closed(&self, client: &Client, session: &str) {
         match client.close_session(session).await {
             Ok(closed) if matches!(closed.state(), SessionState::Closing | SessionState::Closed) => {}
-            Ok(closed) => (self.options.log)(&format!("session {session} is still {}", closed.state().as_str_name())),
+            Ok(closed) => {
+                (self.options.log)(&format!("session {session} is still {}", closed.state().as_str_name()))
+            }
             Err(error) => {
                 let why = (self.options.describe)(&error);
                 (self.options.log)(&format!("session {session} was not closed: {why}"));

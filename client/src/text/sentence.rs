@@ -69,10 +69,7 @@ fn what_happened(cause: &Cause) -> String {
         (CauseCode::ShellUnavailable, _) => "the shell is not available".to_owned(),
         (CauseCode::RunnerLost, _) => "its runner was lost".to_owned(),
         (CauseCode::Internal, _) => "internal error of Airlock".to_owned(),
-        _ => format!(
-            "ended with a cause that this client does not support ({})",
-            name(cause.code)
-        ),
+        _ => format!("ended with a cause that this client does not support ({})", name(cause.code)),
     }
 }
 

@@ -30,7 +30,9 @@ pub(super) async fn read(call: &Call<'_>, read: ReadFile) -> Reply {
     };
     let mut kept = 0;
     let mut count = 0;
-    for one in part.bytes.split_inclusive(|byte| *byte == b'\n').take(usize::try_from(lines).unwrap_or(usize::MAX)) {
+    for one in
+        part.bytes.split_inclusive(|byte| *byte == b'\n').take(usize::try_from(lines).unwrap_or(usize::MAX))
+    {
         let is_cut = part.next < part.total && !one.ends_with(b"\n") && count > 0;
         if is_cut {
             break;
@@ -69,17 +71,27 @@ pub(super) async fn edit(call: &Call<'_>, edit: EditFile) -> Reply {
         Err(error) => return Err(call.failed(&error).await),
     };
     if part.from > 0 || part.next < part.total {
-        return Err(text::note(&format!("the file is larger than {FILE_BYTES} bytes; use `run`, for example with sed")));
+        return Err(text::note(&format!(
+            "the file is larger than {FILE_BYTES} bytes; use `run`, for example with sed"
+        )));
     }
     let Ok(before) = String::from_utf8(part.bytes) else {
         return Err(text::note("the file is not UTF-8; use `run`"));
     };
     let found = before.matches(&edit.old_text).count();
     let count = match found {
-        0 => return Err(text::note("`old_text` is not in the file; read the file again, and copy the text with its white space")),
+        0 => {
+            return Err(text::note(
+                "`old_text` is not in the file; read the file again, and copy the text with its white space",
+            ));
+        }
         1 => 1,
         _ if edit.all => found,
-        _ => return Err(text::note(&format!("`old_text` occurs {found} times; add lines around it, or set `all`"))),
+        _ => {
+            return Err(text::note(&format!(
+                "`old_text` occurs {found} times; add lines around it, or set `all`"
+            )));
+        }
     };
     let after = before.replace(&edit.old_text, &edit.new_text);
     let excerpt = |text: &str| text.chars().take(EXCERPT).collect::<String>();
@@ -98,7 +110,9 @@ pub(super) async fn list(call: &Call<'_>, list: ListFiles) -> Reply {
     let path = if list.path.is_empty() { ".".to_owned() } else { operand(&list.path)? };
     let path = word(&path);
     let command = if list.recursive {
-        format!("find {path} -mindepth 1 -name .git -prune -o -mindepth 1 -type d -printf '%P/\\n' -o -mindepth 1 -printf '%P\\n'")
+        format!(
+            "find {path} -mindepth 1 -name .git -prune -o -mindepth 1 -type d -printf '%P/\\n' -o -mindepth 1 -printf '%P\\n'"
+        )
     } else {
         format!("ls -Ap -- {path}")
     };
@@ -123,10 +137,13 @@ pub(super) async fn list(call: &Call<'_>, list: ListFiles) -> Reply {
 /// Writes the content of a file, and creates the directories above it.
 async fn put(call: &Call<'_>, path: &str, content: String, about: String) -> Result<(), String> {
     if content.len() > FILE_BYTES {
-        return Err(text::note(&format!("the content has more than {FILE_BYTES} bytes; write it in parts with `run`")));
+        return Err(text::note(&format!(
+            "the content has more than {FILE_BYTES} bytes; write it in parts with `run`"
+        )));
     }
     let path = operand(path)?;
-    let directory = path.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty());
+    let directory =
+        path.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty());
     let make = directory.map(|directory| format!("mkdir -p -- {} && ", word(directory))).unwrap_or_default();
     let command = format!("{make}cat > {}", word(&path));
     completed(call, command, about, Some(content)).await.map(drop)
@@ -170,14 +187,17 @@ async fn completed(
         Ok(Left::Pending(_) | Left::Running) => {
             let _ = open.client.cancel(&id).await;
             call.workspace.ended(&id);
-            Err(text::note("nothing was done: the command did not end in time, or no approver answered; call the tool again"))
+            Err(text::note(
+                "nothing was done: the command did not end in time, or no approver answered; call the tool again",
+            ))
         }
         left => commands::reply(call, &id, left).await.and_then(Err),
     }
 }
 
 fn has_succeeded(outcome: Option<&Outcome>) -> bool {
-    outcome.is_some_and(|outcome| outcome.started() == Started::Yes && airlock_client::text::succeeded(outcome))
+    outcome
+        .is_some_and(|outcome| outcome.started() == Started::Yes && airlock_client::text::succeeded(outcome))
 }
 
 /// Returns a path that no program takes for an option.

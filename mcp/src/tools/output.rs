@@ -56,7 +56,11 @@ pub(super) async fn input(call: &Call<'_>, input: Input) -> Reply {
     match timeout(TAKE, write(&open.client, &input)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => return Err(call.failed(&error).await),
-        Err(_) => return Err(text::note("the command does not read its input; only a part of the text was written")),
+        Err(_) => {
+            return Err(text::note(
+                "the command does not read its input; only a part of the text was written",
+            ));
+        }
     }
     let offset = call.workspace.offset(&input.id);
     let wait = Duration::from_secs(input.wait_seconds.min(WAIT_SECONDS_MAX));
@@ -147,7 +151,8 @@ fn shown(execution: &Execution, part: &Part, offset: u64) -> String {
         out.push_str(&text::note(&format!("{read}; call `output` again for the rest (offset {next})")));
         return out;
     }
-    let Some(outcome) = execution.result.as_ref().filter(|_| execution.state() == ExecutionState::Finished) else {
+    let Some(outcome) = execution.result.as_ref().filter(|_| execution.state() == ExecutionState::Finished)
+    else {
         out.push_str(&text::note(&format!("{read}; the command still runs")));
         return out;
     };

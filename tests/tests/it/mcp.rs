@@ -24,8 +24,19 @@ use nix::sys::signal::Signal;
 
 /// The checks that `session.py` reports, in their order.
 const CHECKS: [&str; 13] = [
-    "commands", "background", "commands", "background", "files", "denied", "approved", "elicited", "cancelled", "kept",
-    "apart", "guarded", "unreachable",
+    "commands",
+    "background",
+    "commands",
+    "background",
+    "files",
+    "denied",
+    "approved",
+    "elicited",
+    "cancelled",
+    "kept",
+    "apart",
+    "guarded",
+    "unreachable",
 ];
 /// A profile that permits no self-approval.
 const PEOPLE: &str = "name = \"people\"\nextends = \"strict\"\n[approvals]\nself_approval = false\n";
@@ -141,7 +152,8 @@ fn standard_output_has_the_protocol_only() {
     let text = String::from_utf8(output.stdout).unwrap();
     let messages: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
-    let answer = |id: u64| messages.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("{id} in {text}"));
+    let answer =
+        |id: u64| messages.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("{id} in {text}"));
     assert_eq!(answer(1)["result"]["serverInfo"]["name"], "airlock");
     assert_eq!(answer(1)["result"]["protocolVersion"], "2025-11-25");
     assert_eq!(answer(2)["result"]["isError"], true);

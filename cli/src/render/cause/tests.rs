@@ -2,7 +2,7 @@
 
 use super::*;
 use airlock_client::v1::{
-    Cause, CancelledBy, DeniedBy,
+    CancelledBy, Cause, DeniedBy,
     cause::{Cancelled, Denied, Exited, Signaled},
 };
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -178,7 +178,14 @@ async fn connection(stream: TcpStream, service: Service, token: Token) {
     let _ = stream.set_nodelay(true);
     let answer = service_fn(move |request: Request<Incoming>| {
         let (service, token) = (service.clone(), token.clone());
-        async move { Ok::<_, Infallible>(answer(request, &service, &token).await) }
+        async move {
+            let mut response = answer(request, &service, &token).await;
+            // The body of a refused request may not have been read, so the connection cannot be used again.
+            if !response.status().is_success() {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -199,7 +206,7 @@ async fn answer(
             StatusCode::UNAUTHORIZED,
             "the header `authorization` must be `Bearer TOKEN`, with the token of --http-token-file\n",
         );
-        refused.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return refused;
     }
     if request.uri().path() != PATH {

@@ -272,6 +272,7 @@ main() {
         need_python_packages kubernetes "the schemas of Kubernetes" "$KUBERNETES_PYTHON"
         need_project sdist "$IDNA"
         need_project wheel "$IDNA_WHEEL"
+        need_python_packages mcp "the Python SDK of MCP" "$MCP_PYTHON"
         # shellcheck disable=SC2086 # three words
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"

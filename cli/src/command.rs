@@ -19,6 +19,7 @@ mod keys;
 mod list;
 mod logs;
 mod ls;
+mod mcp;
 mod network;
 mod output;
 mod pager;
@@ -95,6 +96,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Completions(help::Completions),
     Keys(keys::Keys),
+    Mcp(Box<mcp::Mcp>),
     Runners(runners::Runners),
 }
 
@@ -128,6 +130,8 @@ pub fn main() -> ExitCode {
         Command::Completions(completions) => completions.run(command_line()),
         // The server and the runner of `airlock dev` have their own telemetry.
         dev @ Command::Dev(_) => in_runtime(dev, None),
+        // The protocol's library puts messages into its events.
+        mcp @ Command::Mcp(_) => in_runtime(mcp, None),
         command => in_runtime(command, name),
     };
     match done {
@@ -191,6 +195,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Doctor(doctor) => doctor.run().await,
         Command::Completions(completions) => completions.run(command_line()),
         Command::Keys(keys) => keys.run(),
+        Command::Mcp(mcp) => mcp.run().await,
         Command::Runners(runners) => runners.run().await,
     }
 }

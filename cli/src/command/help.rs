@@ -8,7 +8,7 @@ use super::{Failure, output};
 
 /// Subcommands by task. A subcommand in no group is shown last, under its own heading.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
-    ("Start", &["dev", "doctor", "completions"]),
+    ("Start", &["dev", "mcp", "doctor", "completions"]),
     ("Run commands", &["run", "start", "attach", "wait", "detach", "signal", "kill"]),
     ("Inspect commands", &["ps", "show", "logs", "watch"]),
     ("Sessions and files", &["session", "cp", "ls", "stat", "diff", "port-forward", "quarantine"]),

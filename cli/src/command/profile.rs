@@ -126,6 +126,7 @@ fn profile(one: &v1::Profile) -> Value {
         "root_binds": one.root_binds,
         "network": network::json(one.network.as_ref()),
         "port_forward": one.port_forward,
+        "self_approval": one.self_approval,
         "rules": rules.collect::<Vec<_>>(),
     })
 }

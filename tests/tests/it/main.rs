@@ -31,6 +31,7 @@ mod inside;
 mod kube;
 mod links;
 mod load;
+mod mcp;
 mod network_live;
 mod network_rules;
 mod on_demand;

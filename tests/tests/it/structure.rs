@@ -123,6 +123,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "runner/egress",
         "runner/lifecycle",
         "client",
+        "mcp",
         "cli",
         "cli/embedded",
         "tests",
@@ -267,7 +268,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn crates_depend_only_on_permitted_crates() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
-    let forbidden: [(&str, &[&str]); 24] = [
+    let forbidden: [(&str, &[&str]); 26] = [
         ("airlock-escape", &heavy),
         ("airlock-escape", &["nix", "rustix", "airlock-policy", "airlock-proto", "airlock-cli"]),
         ("airlock-policy", &heavy),
@@ -299,6 +300,8 @@ fn crates_depend_only_on_permitted_crates() {
         ),
         ("airlock-client", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
         ("airlock-client", &["airlock-cli", "airlock-embedded", "sqlx", "object_store"]),
+        ("airlock-mcp", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
+        ("airlock-mcp", &["airlock-cli", "airlock-embedded", "axum", "reqwest"]),
         ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-client", "airlock-cli"]),
         (
             "airlock-runner",

@@ -1,0 +1,211 @@
+//! One tool call: it starts a command and follows it to its end, to the limit of the wait, or to its cancellation.
+
+use std::time::Duration;
+
+use airlock_client::{
+    ClientError,
+    v1::{Execution, ExecutionSpec, ExecutionState, OnAsk},
+};
+use rmcp::{RoleServer, model::ProgressNotificationParam, service::RequestContext};
+use tokio::time::{Instant, timeout};
+
+use super::{
+    question::Question,
+    text,
+    workspace::{Open, Workspace},
+};
+
+/// The time between two looks at a command, and between two progress notifications.
+const LOOK: Duration = Duration::from_secs(2);
+/// The time for the delivery of a progress notification.
+const NOTIFY: Duration = Duration::from_secs(1);
+/// The time to wait for the end of a command that is being ended.
+pub(crate) const STOP: Duration = Duration::from_secs(15);
+
+/// A tool call.
+pub(crate) struct Call<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+}
+
+/// The state in which a command was left.
+pub(crate) enum Left {
+    /// It has ended.
+    Finished(Box<Execution>),
+    /// Nobody answered its approval yet. The text is the reply.
+    Pending(String),
+    /// It continues.
+    Running,
+    /// The tool call was cancelled, and the command was ended.
+    Cancelled,
+}
+
+impl Call<'_> {
+    /// Returns the session.
+    pub(crate) async fn open(&self) -> Result<Open, String> {
+        self.workspace.open().await
+    }
+
+    /// Returns the text of an error.
+    pub(crate) async fn failed(&self, error: &ClientError) -> String {
+        self.workspace.failed(error).await
+    }
+
+    /// Starts a command. The mode of the options applies to it in a session that the options name.
+    pub(crate) async fn start(&self, open: &Open, spec: ExecutionSpec) -> Result<Execution, String> {
+        if self.workspace.is_full() {
+            return Err(
+                "too many commands of this connection still run; end some with the tool `stop`".to_owned()
+            );
+        }
+        let options = self.workspace.options();
+        let mode = if options.session.is_some() { options.mode } else { Default::default() };
+        let background = spec.background;
+        let spec = ExecutionSpec {
+            session_id: open.session.clone(),
+            on_ask: OnAsk::Wait.into(),
+            mode: mode.into(),
+            ..spec
+        };
+        let started = match open.client.start(spec).await {
+            Ok(execution) => Ok(execution),
+            // A denied command is an execution, whose result has the reason.
+            Err(error) => match error.rejection().and_then(|rejection| rejection.execution_id.clone()) {
+                Some(id) => open.client.execution(&id).await,
+                None => Err(error),
+            },
+        };
+        match started {
+            Ok(execution) => {
+                self.workspace.started(&execution.execution_id, background);
+                Ok(execution)
+            }
+            Err(error) => Err(self.failed(&error).await),
+        }
+    }
+
+    /// Follows a command for at most `limit`. A cancelled tool call ends it.
+    pub(crate) async fn follow(
+        &self,
+        open: &Open,
+        execution: Execution,
+        limit: Duration,
+    ) -> Result<Left, ClientError> {
+        let id = execution.execution_id.clone();
+        let mut asked = Asked::default();
+        let left = tokio::select! {
+            left = self.watch(open, execution, limit, &mut asked) => left,
+            () = self.cancelled() => Ok(Left::Cancelled),
+        };
+        asked.end().await;
+        match left? {
+            Left::Cancelled => {
+                open.client.cancel(&id).await?;
+                self.workspace.ended(&id);
+                Ok(Left::Cancelled)
+            }
+            left => {
+                if matches!(left, Left::Finished(_)) {
+                    self.workspace.ended(&id);
+                }
+                Ok(left)
+            }
+        }
+    }
+
+    /// Waits until the client cancels the call or the connection ends.
+    pub(crate) async fn cancelled(&self) {
+        tokio::select! {
+            () = self.context.ct.cancelled() => {}
+            () = self.workspace.ending() => {}
+        }
+    }
+
+    async fn watch(
+        &self,
+        open: &Open,
+        mut execution: Execution,
+        limit: Duration,
+        asked: &mut Asked,
+    ) -> Result<Left, ClientError> {
+        let began = Instant::now();
+        let id = execution.execution_id.clone();
+        loop {
+            let elapsed = began.elapsed();
+            let state = execution.state();
+            if state == ExecutionState::Finished {
+                return Ok(Left::Finished(Box::new(execution)));
+            }
+            let is_pending = state == ExecutionState::PendingApproval;
+            asked.follow(self, open, if is_pending { &execution.approval_id } else { "" }).await?;
+            if elapsed >= limit {
+                return Ok(asked
+                    .question
+                    .as_ref()
+                    .map_or(Left::Running, |question| Left::Pending(text::pending(question.approval()))));
+            }
+            self.progress(elapsed, asked).await;
+            let rest = LOOK.min(limit - elapsed);
+            execution = tokio::select! {
+                waited = open.client.wait(&id, rest) => waited?,
+                answered = asked.answered(open) => {
+                    answered?;
+                    open.client.execution(&id).await?
+                }
+            };
+        }
+    }
+
+    /// Sends a progress notification, if the client asked for them.
+    async fn progress(&self, elapsed: Duration, asked: &Asked) {
+        let Some(token) = self.context.meta.get_progress_token() else { return };
+        let what = match &asked.question {
+            Some(question) => text::asked(question.approval()),
+            None => format!("the command runs for {} s", elapsed.as_secs()),
+        };
+        let notification = ProgressNotificationParam::new(token, elapsed.as_secs_f64()).with_message(what);
+        // A client that does not read gets no further notifications. The result does not depend on them.
+        let _ = timeout(NOTIFY, self.context.peer.notify_progress(notification)).await;
+    }
+}
+
+/// The question of the followed command, if it waits for an approval.
+#[derive(Default)]
+struct Asked {
+    id: String,
+    question: Option<Question>,
+}
+
+impl Asked {
+    /// Reads and asks the question with this ID, unless that was done. An empty ID means that there is none.
+    async fn follow(&mut self, call: &Call<'_>, open: &Open, id: &str) -> Result<(), ClientError> {
+        if self.id == id {
+            return Ok(());
+        }
+        self.end().await;
+        if !id.is_empty() {
+            let page = call.workspace.options().approval;
+            self.question = Question::ask(open, id, &call.context.peer, page).await?;
+        }
+        id.clone_into(&mut self.id);
+        Ok(())
+    }
+
+    /// Waits for an answer of the user of the MCP client and sends it.
+    async fn answered(&mut self, open: &Open) -> Result<(), ClientError> {
+        let Some(question) = &mut self.question else { return std::future::pending().await };
+        let answer = question.answer().await;
+        match question.decide(open, answer).await {
+            // Another approver was faster, or must answer. The state of the execution shows the result.
+            Err(ClientError::Rejected(_)) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn end(&mut self) {
+        self.id.clear();
+        if let Some(question) = self.question.take() {
+            question.withdraw().await;
+        }
+    }
+}

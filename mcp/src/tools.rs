@@ -1,0 +1,322 @@
+//! The tools: their names, descriptions and arguments. The submodules have their work.
+
+mod commands;
+mod files;
+mod output;
+
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{call::Call, text::Reply};
+
+/// The number of bytes of an output or file that one call returns, unless it asks for another number.
+const PART_BYTES: u64 = 30_000;
+/// The maximum number of bytes that one call returns.
+const PART_BYTES_MAX: u64 = 100_000;
+/// The longest time in seconds that a call of `output` or `input` waits for output.
+const WAIT_SECONDS_MAX: u64 = 300;
+/// The number of lines of a file that one call returns, unless it asks for another number.
+const LINES: u64 = 2_000;
+/// The maximum size of a file that is written or edited, in bytes.
+const FILE_BYTES: usize = 1024 * 1024;
+
+/// The arguments of `run` and `start`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Command {
+    command: String,
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
+    #[serde(default)]
+    description: String,
+}
+
+/// The arguments of `output`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Output {
+    id: String,
+    #[serde(default)]
+    offset: Option<u64>,
+    #[serde(default)]
+    length: Option<u64>,
+    #[serde(default)]
+    wait_seconds: u64,
+}
+
+/// The arguments of `input`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    id: String,
+    text: String,
+    #[serde(default)]
+    end: bool,
+    #[serde(default = "one")]
+    wait_seconds: u64,
+}
+
+/// The arguments of `stop`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stop {
+    id: String,
+}
+
+/// The arguments of `read_file`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    path: String,
+    #[serde(default = "one")]
+    line: u64,
+    #[serde(default = "lines")]
+    lines: u64,
+}
+
+/// The arguments of `write_file`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteFile {
+    path: String,
+    content: String,
+}
+
+/// The arguments of `edit_file`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EditFile {
+    path: String,
+    old_text: String,
+    new_text: String,
+    #[serde(default)]
+    all: bool,
+}
+
+/// The arguments of `list_files`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListFiles {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    recursive: bool,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn lines() -> u64 {
+    LINES
+}
+
+/// Calls a tool. Returns `None` for an unknown name.
+pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> Option<Reply> {
+    Some(match name {
+        "run" => with(arguments, |command| commands::run(call, command)).await,
+        "start" => with(arguments, |command| commands::start(call, command)).await,
+        "output" => with(arguments, |output| output::output(call, output)).await,
+        "input" => with(arguments, |input| output::input(call, input)).await,
+        "stop" => with(arguments, |stop| commands::stop(call, stop)).await,
+        "read_file" => with(arguments, |read| files::read(call, read)).await,
+        "write_file" => with(arguments, |write| files::write(call, write)).await,
+        "edit_file" => with(arguments, |edit| files::edit(call, edit)).await,
+        "list_files" => with(arguments, |list| files::list(call, list)).await,
+        _ => return None,
+    })
+}
+
+/// Parses the arguments of a tool and calls it.
+async fn with<T: DeserializeOwned>(arguments: JsonObject, tool: impl AsyncFnOnce(T) -> Reply) -> Reply {
+    match serde_json::from_value(Value::Object(arguments)) {
+        Ok(parsed) => tool(parsed).await,
+        Err(error) => Err(format!("wrong arguments: {error}")),
+    }
+}
+
+/// Returns the definitions of all tools.
+pub(crate) fn list() -> Vec<Tool> {
+    TOOLS.clone()
+}
+
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    let mut tools = about_commands();
+    tools.extend(about_files());
+    tools
+});
+
+fn tool(name: &'static str, description: String, required: &[&str], properties: Value) -> Tool {
+    let Value::Object(schema) = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    }) else {
+        return Tool::default();
+    };
+    let reads = matches!(name, "output" | "read_file" | "list_files");
+    let annotations =
+        ToolAnnotations::new().read_only(reads).open_world(matches!(name, "run" | "start" | "input"));
+    Tool::new(name, description, Arc::new(schema)).with_annotations(annotations)
+}
+
+fn about_commands() -> Vec<Tool> {
+    let command = json!({"type": "string", "description": "The text for bash."});
+    let description =
+        json!({"type": "string", "description": "The purpose in a few words. An approver sees it."});
+    let seconds = |text: &str| json!({"type": "integer", "minimum": 1, "description": text});
+    let wait = |default: u64| {
+        json!({
+            "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": default,
+            "description": "Wait up to this number of seconds for new output or for the end of the command.",
+        })
+    };
+    let id = json!({"type": "string", "description": "The execution's ID, as another tool returned it."});
+    vec![
+        tool(
+            "run",
+            "Runs a bash command in a sandbox and waits for its end. The working directory and the files remain for \
+             the next command; variables do not. Returns the output (standard output and standard error in the order \
+             of the writes), then lines that begin with `airlock: `: the exit code unless it is 0, the reason why a \
+             command did not run, and notes. Of an output above about 30,000 bytes, it returns the beginning and the \
+             end; the tool `output` returns the rest. Policy decides about every command. It can deny it, or ask a \
+             person; the call then waits. Use `start` for a server or another command that does not end."
+                .to_owned(),
+            &["command"],
+            json!({
+                "command": command,
+                "timeout_seconds": seconds("End the command after this time. Default: the profile's, normally 120."),
+                "description": description,
+            }),
+        ),
+        tool(
+            "start",
+            "Starts a bash command in the background and returns its ID at once. Its input stays open. Use `output` to \
+             read its output, `input` to write to it, and `stop` to end it. It ends with this connection."
+                .to_owned(),
+            &["command"],
+            json!({
+                "command": command,
+                "timeout_seconds": seconds("End the command after this time. Default: the profile's maximum."),
+                "description": description,
+            }),
+        ),
+        tool(
+            "output",
+            format!(
+                "Returns a part of a command's output, and whether the command still runs. Without an offset it \
+                 continues after the previous call. At most {PART_BYTES_MAX} bytes per call. Use it for a command of \
+                 `start`, for one that waits for an approval, and for the rest of a long output."
+            ),
+            &["id"],
+            json!({
+                "id": id,
+                "offset": {"type": "integer", "minimum": 0, "description": "The first byte to return, counted from the start of the output."},
+                "length": {"type": "integer", "minimum": 1, "maximum": PART_BYTES_MAX, "default": PART_BYTES, "description": "The number of bytes."},
+                "wait_seconds": wait(0),
+            }),
+        ),
+        tool(
+            "input",
+            "Writes text to the input of a command of `start`, and returns the new output.".to_owned(),
+            &["id", "text"],
+            json!({
+                "id": id,
+                "text": {"type": "string", "description": "The text as it is. A line needs its newline."},
+                "end": {"type": "boolean", "default": false, "description": "Close the input after the text."},
+                "wait_seconds": wait(1),
+            }),
+        ),
+        tool(
+            "stop",
+            "Ends a command and everything that it started: SIGTERM, then SIGKILL. Returns its result.".to_owned(),
+            &["id"],
+            json!({"id": id}),
+        ),
+    ]
+}
+
+fn about_files() -> Vec<Tool> {
+    let path = json!({
+        "type": "string",
+        "description": "Absolute, or relative to the working directory of the commands. Workspace: /workspace.",
+    });
+    vec![
+        tool(
+            "read_file",
+            format!(
+                "Returns lines of a text file, at most {PART_BYTES_MAX} bytes, and the number of the next line if there \
+                 is one. A line that begins with `airlock:` is shown with `| ` before it."
+            ),
+            &["path"],
+            json!({
+                "path": path,
+                "line": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line."},
+                "lines": {"type": "integer", "minimum": 1, "default": LINES, "description": "The number of lines."},
+            }),
+        ),
+        tool(
+            "write_file",
+            format!(
+                "Writes a text file of at most {FILE_BYTES} bytes. Replaces an existing file, and creates missing \
+                 directories."
+            ),
+            &["path", "content"],
+            json!({"path": path, "content": {"type": "string", "description": "The whole content."}}),
+        ),
+        tool(
+            "edit_file",
+            format!(
+                "Replaces an exact text in a UTF-8 file of at most {FILE_BYTES} bytes. The old text must occur exactly \
+                 once, unless `all` is set."
+            ),
+            &["path", "old_text", "new_text"],
+            json!({
+                "path": path,
+                "old_text": {"type": "string", "description": "The text to replace, with its white space."},
+                "new_text": {"type": "string", "description": "The text to put there."},
+                "all": {"type": "boolean", "default": false, "description": "Replace every occurrence."},
+            }),
+        ),
+        tool(
+            "list_files",
+            "Lists the files of a directory, or with `recursive` all files below it, at most 1,000. A directory has a \
+             slash after its name."
+                .to_owned(),
+            &[],
+            json!({
+                "path": path,
+                "recursive": {"type": "boolean", "default": false, "description": "Also list what is below directories, except in `.git`."},
+            }),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_schema_and_a_description() {
+        let tools = list();
+        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let expected =
+            ["run", "start", "output", "input", "stop", "read_file", "write_file", "edit_file", "list_files"];
+        assert_eq!(names, expected);
+        for tool in &tools {
+            assert!(tool.input_schema.contains_key("properties"), "{}", tool.name);
+            assert!(tool.description.as_ref().is_some_and(|text| text.len() > 40), "{}", tool.name);
+        }
+    }
+
+    #[tokio::test]
+    async fn wrong_arguments_are_named() {
+        let arguments = json!({"comand": "ls"}).as_object().cloned().unwrap_or_default();
+        let reply = with(arguments, async |_: Command| Ok(String::new())).await;
+        assert!(reply.is_err_and(|text| text.contains("comand")));
+    }
+}

@@ -1,0 +1,109 @@
+//! The tools that run, start and end commands.
+
+use std::time::Duration;
+
+use airlock_client::v1::{Execution, ExecutionSpec, ExecutionState};
+
+use super::{Command, Stop};
+use crate::{
+    call::{Call, Left, STOP},
+    text::{self, Reply},
+    workspace::Open,
+};
+
+/// The time that `start` waits, so that a command that fails at once is reported at once.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+/// The maximum length of a description in bytes.
+const DESCRIPTION_BYTES: usize = 1024;
+
+/// Runs a command to its end.
+pub(super) async fn run(call: &Call<'_>, command: Command) -> Reply {
+    let open = call.open().await?;
+    let execution = call.start(&open, spec(command)).await?;
+    let id = execution.execution_id.clone();
+    let wait = call.workspace.options().wait;
+    match call.follow(&open, execution, wait).await {
+        Ok(Left::Running) => {
+            // A command that waits for its turn cannot be detached; its view ends all the same.
+            let _ = open.client.detach(&id).await;
+            Ok(text::running(&id))
+        }
+        left => reply(call, &id, left).await,
+    }
+}
+
+/// Starts a command in the background.
+pub(super) async fn start(call: &Call<'_>, command: Command) -> Reply {
+    let open = call.open().await?;
+    let spec = ExecutionSpec { background: true, stdin: true, ..spec(command) };
+    let execution = call.start(&open, spec).await?;
+    let id = execution.execution_id.clone();
+    let limit = match execution.state() {
+        ExecutionState::PendingApproval => call.workspace.options().wait,
+        _ => FIRST_LOOK,
+    };
+    let left = call.follow(&open, execution, limit).await;
+    reply(call, &id, left).await
+}
+
+/// Ends a command.
+pub(super) async fn stop(call: &Call<'_>, stop: Stop) -> Reply {
+    let (open, execution) = find(call, &stop.id).await?;
+    let execution = match execution.state() {
+        ExecutionState::Finished => execution,
+        _ => match open.client.cancel(&stop.id).await {
+            Ok(_) => match open.client.wait(&stop.id, STOP).await {
+                Ok(execution) => execution,
+                Err(error) => return Err(call.failed(&error).await),
+            },
+            Err(error) => return Err(call.failed(&error).await),
+        },
+    };
+    if execution.state() != ExecutionState::Finished {
+        return Err(text::note("the command is being ended, and has not ended yet; call `stop` again"));
+    }
+    call.workspace.ended(&stop.id);
+    // A command that was ended as requested is no error.
+    Ok(text::finished(&execution).unwrap_or_else(|text| text))
+}
+
+/// Returns an execution of this connection's session.
+pub(super) async fn find(call: &Call<'_>, id: &str) -> Result<(Open, Execution), String> {
+    let open = call.open().await?;
+    match open.client.execution(id).await {
+        Ok(execution) if execution.session_id == open.session => Ok((open, execution)),
+        Ok(_) => Err(text::note(&format!("execution {id} is not one of this session"))),
+        Err(error) => Err(call.failed(&error).await),
+    }
+}
+
+/// Returns the reply for a command that was followed.
+pub(super) async fn reply(
+    call: &Call<'_>,
+    id: &str,
+    left: Result<Left, airlock_client::ClientError>,
+) -> Reply {
+    match left {
+        Ok(Left::Finished(execution)) => text::finished(&execution),
+        Ok(Left::Pending(text)) => Err(text),
+        Ok(Left::Running) => Ok(text::running(id)),
+        Ok(Left::Cancelled) => Err(text::note("the tool call was cancelled, and the command was ended")),
+        Err(error) => Err(call.failed(&error).await),
+    }
+}
+
+fn spec(command: Command) -> ExecutionSpec {
+    let seconds = command.timeout_seconds.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+    ExecutionSpec {
+        command: command.command,
+        timeout: seconds.map(|seconds| prost_types::Duration { seconds, nanos: 0 }),
+        description: shortened(command.description),
+        ..Default::default()
+    }
+}
+
+/// Returns the beginning of a description that is too long.
+pub(super) fn shortened(mut description: String) -> String {
+    description.truncate(description.floor_char_boundary(DESCRIPTION_BYTES));
+    description
+}

@@ -30,8 +30,7 @@ test-fast: setup-test ## run the main job once, and the unit tests of changed cr
 	@scripts/test-fast.sh
 
 test-long: setup-test ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes an hour; SEED=
-	@$(build) build_tests
-	@AIRLOCK_TEST_LONG=1 $(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) cargo nextest run --profile long --locked --workspace --no-fail-fast
+	@$(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) scripts/test-long.sh
 
 test-vm: setup-test ## run only the checks in a virtual machine: systemd, cgroups, AppArmor; takes minutes
 	@$(build) release_programs

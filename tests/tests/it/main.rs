@@ -39,6 +39,7 @@ mod pods;
 mod port_forward;
 mod python_client;
 mod reflection;
+mod registries;
 mod renewal;
 mod restore;
 mod results;

@@ -6,7 +6,7 @@ COUNT ?=
 build = bash -c 'set -e; . scripts/lib.sh; "$$0"'
 target = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-long setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -29,7 +29,7 @@ test: setup-test ## run every test; the last line prints the counts
 test-fast: setup-test ## run the main job once, and the unit tests of changed crates and their dependents; takes minutes
 	@scripts/test-fast.sh
 
-test-long: setup-test ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes an hour; SEED=
+test-long: setup-test setup-long ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes an hour; SEED=
 	@$(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) scripts/test-long.sh
 
 test-vm: setup-test ## run only the checks in a virtual machine: systemd, cgroups, AppArmor; takes minutes
@@ -82,6 +82,9 @@ setup-run:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-long:
+	@scripts/setup.sh long
 
 setup-lint:
 	@scripts/setup.sh lint

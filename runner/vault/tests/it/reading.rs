@@ -2,7 +2,7 @@
 
 use airlock_vault::{Address, AddressError, Health, Place, PlaceError, Settings, Vault};
 
-use crate::fixture::{READ, Server, TOKEN, VALUE, place, read};
+use crate::fixture::{READ, Server, TOKEN, VALUE, read};
 
 #[tokio::test]
 async fn a_field_is_read_over_tls_with_the_token_and_the_namespace() {
@@ -92,5 +92,4 @@ async fn the_health_needs_no_token() {
         server.state().instead = Some((status, body.to_owned()));
         assert!(vault.health().await.is_err(), "{status} {body}");
     }
-    drop(vault.read(&place()));
 }

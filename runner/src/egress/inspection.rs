@@ -127,7 +127,7 @@ impl Inspector {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let reads = named.iter().map(async |(name, (bound, _))| {
+        let reads = named.iter().map(|(name, (bound, _))| async move {
             let value = self.sources.read(bound).await;
             value.map_err(|what| InspectError::Secret { name: (*name).to_owned(), what })
         });

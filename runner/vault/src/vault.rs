@@ -124,7 +124,7 @@ impl Vault {
     }
 
     async fn get(&self, place: &Place, token: &Token) -> Result<Fetched, VaultError> {
-        let ask = Ask { path: place.path(), token: Some(token), body: None, is_in_namespace: true };
+        let ask = Ask { path: place.path(), token: Some(token.as_str()), body: None, is_in_namespace: true };
         let Answer { status, body } = self.api.ask(ask).await?;
         match status.as_u16() {
             200 => answer::value(&body, place),

@@ -90,9 +90,7 @@ mod long {
         }
 
         fn ca(&self) -> PathBuf {
-            let names = fs::read_dir(self.files.path()).unwrap().flatten().map(|entry| entry.path());
-            let is_ca = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().ends_with("ca.pem");
-            names.into_iter().find(is_ca).unwrap_or_else(|| self.files.path().join("vault-ca.pem"))
+            self.files.path().join("vault-ca.pem")
         }
 
         /// Creates a policy that permits to read what the tests read.
@@ -167,7 +165,7 @@ mod long {
                     let user = json!({ "username": "system:serviceaccount:default:runner", "uid": "1", "groups": [] });
                     let review = json!({
                         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
-                        "status": { "authenticated": true, "user": user },
+                        "status": { "authenticated": true, "user": user, "audiences": ["vault"] },
                     });
                     let answer = Response::builder().status(201).header("content-type", "application/json");
                     answer.body(Full::new(Bytes::from(review.to_string())))
@@ -183,7 +181,7 @@ mod long {
         let account = json!({ "namespace": "default", "serviceaccount": { "name": "runner", "uid": "1" } });
         let claims = json!({
             "iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:default:runner",
-            "aud": ["vault"], "exp": 4_000_000_000_u64, "nbf": 0, "iat": 0, "kubernetes.io": account,
+            "aud": ["vault"], "exp": 4_000_000_000_u64, "nbf": 1_600_000_000, "iat": 1_600_000_000, "kubernetes.io": account,
         });
         let part = |value: &serde_json::Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         let head = json!({ "alg": "RS256", "typ": "JWT" });
@@ -199,11 +197,13 @@ mod long {
         bao.check(&["auth", "enable", "kubernetes"]);
         let host = format!("kubernetes_host={kubernetes}");
         let reviewer = format!("token_reviewer_jwt={}", service_account());
-        bao.check(&["write", "auth/kubernetes/config", &host, &reviewer, "disable_local_ca_jwt=true"]);
+        let ca = format!("kubernetes_ca_cert=@{}", bao.ca().display());
+        bao.check(&["write", "auth/kubernetes/config", &host, &reviewer, &ca, "disable_local_ca_jwt=true"]);
         let role = [
             "bound_service_account_names=runner",
             "bound_service_account_namespaces=default",
             "policies=runner",
+            "audience=vault",
             "ttl=1h",
         ];
         bao.check(&[&["write", "auth/kubernetes/role/runner"], &role[..]].concat());
@@ -211,7 +211,7 @@ mod long {
         let vault = Vault::new(Settings { kubernetes_role: role, ..bao.settings(&service_account()) });
         let place = Place::new("secret", "team/api", "token", 2).unwrap();
         assert_eq!(*vault.read(&place).await.unwrap(), VALUE);
-        bao.check(&["lease", "revoke", "-prefix", "-force", "auth/kubernetes"]);
+        bao.check(&["lease", "revoke", "-prefix", "-sync", "auth/kubernetes"]);
         assert_eq!(*vault.read(&place).await.unwrap(), VALUE);
         let stranger =
             Settings { kubernetes_role: Some("other".to_owned()), ..bao.settings(&service_account()) };

@@ -1,11 +1,15 @@
 //! A value is kept for a bounded time, read again before this time ends, and dropped when the server no longer gives it.
 
-use std::time::Duration;
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use airlock_vault::{Place, Settings, Vault, VaultError};
 use tokio::time;
 
-use crate::fixture::{READ, Server, VALUE, place, read};
+use crate::fixture::{READ, Server, TOKEN, VALUE, place, read};
 
 async fn after(seconds: u64) {
     time::pause();
@@ -35,6 +39,41 @@ async fn a_kept_value_bridges_a_failure_of_the_server_until_its_time_ends() {
     assert_eq!(server.lines(), [READ, READ], "it was requested again");
     after(15).await;
     assert!(matches!(read(&vault).await, Err(VaultError::Unavailable(503))));
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn no_line_of_the_log_contains_a_secret() {
+    let log = Log::default();
+    let lines = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(move || lines.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::start().await;
+    let vault = Vault::new(server.settings());
+    assert_eq!(read(&vault).await.unwrap(), VALUE);
+    server.state().instead = Some((503, format!("{VALUE} {TOKEN}")));
+    after(50).await;
+    assert_eq!(read(&vault).await.unwrap(), VALUE);
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(text.contains("its kept value is used"), "{text}");
+    assert!(!text.contains(VALUE) && !text.contains(TOKEN) && !text.contains("team/api"), "{text}");
 }
 
 #[tokio::test]

@@ -80,12 +80,13 @@ impl Vault {
             slot.clear();
             return Err(error);
         }
-        let kept = slot.running().ok_or(error)?;
-        tracing::warn!(
-            path = place.path(),
-            "a secret cannot be read again from Vault; its kept value is used"
-        );
-        Ok(kept)
+        match slot.running() {
+            Some(kept) => {
+                tracing::warn!(%error, "a secret cannot be read again from Vault; its kept value is used");
+                Ok(kept)
+            }
+            None => Err(error),
+        }
     }
 
     /// Returns the state of the server. It sends no token.

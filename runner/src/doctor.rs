@@ -6,6 +6,7 @@ mod configured;
 mod finding;
 mod host;
 mod reach;
+mod secrets;
 
 use std::fmt::Write as _;
 

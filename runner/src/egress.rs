@@ -9,6 +9,7 @@ mod inspection;
 mod live;
 mod processes;
 mod refused;
+mod source;
 mod variables;
 
 use std::{ffi::OsString, fmt, io, os::unix::ffi::OsStrExt, sync::Arc};
@@ -35,6 +36,7 @@ pub(crate) use self::{
     connections::Connections,
     inspection::{InspectError, check as check_inspection},
     live::{LiveLayers, session_rules},
+    source::Sources,
 };
 use crate::{
     config::{EgressConfig, ResolvedBy, UpstreamConfig},
@@ -68,7 +70,8 @@ impl EgressProxy {
     /// Creates the proxy. It refuses the present addresses of the host, unless a rule lists them.
     ///
     /// # Errors
-    /// If the addresses of the host cannot be listed, or the credential of the upstream proxy cannot be read.
+    /// If the addresses of the host cannot be listed, the credential of the upstream proxy cannot be read, or the address
+    /// of Vault is not usable.
     pub(crate) fn new(config: EgressConfig) -> io::Result<Self> {
         let upstream = config.upstream.as_ref().map(upstream).transpose()?;
         let own = nix::ifaddrs::getifaddrs()?.filter_map(|interface| {
@@ -79,8 +82,9 @@ impl EgressProxy {
         let guard = AddressGuard::new(own.collect(), Vec::new());
         let resolver = Arc::new(SystemResolver::default());
         let proxy = Proxy::new(upstream, Limits::default(), resolver, guard);
-        let (inspector, metrics) = (Arc::new(Inspector::new(config)), ConnectionMetrics::new());
-        Ok(Self { proxy: Arc::new(proxy), inspector, metrics })
+        let wrong = |error| io::Error::other(format!("`egress.vault.address` {error}"));
+        let inspector = Arc::new(Inspector::new(config).map_err(wrong)?);
+        Ok(Self { proxy: Arc::new(proxy), inspector, metrics: ConnectionMetrics::new() })
     }
 
     /// Returns the number of open connections of commands.
@@ -114,20 +118,21 @@ pub(crate) struct Serving {
 
 impl Egress {
     /// Opens the access of an execution within these layers, which can change while it runs. Blocks for some
-    /// milliseconds.
+    /// milliseconds, or until secrets of Vault are read. It fails if `ended` completes before.
     ///
     /// # Errors
     /// If the listener, the credential or the inspection cannot be created.
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    /// Inside a future, or outside a tokio runtime.
     pub(crate) fn open(
         launcher: &Launcher,
         proxy: &EgressProxy,
         (layers, asked): (&LiveLayers, &airlock_domain::Inspection),
         session: &Session,
+        ended: impl Future<Output = ()>,
     ) -> Result<Self, EgressError> {
-        let inspection = proxy.inspector.inspection(asked)?;
+        let inspection = proxy.inspector.inspection(asked, ended)?;
         let token = Token::random()?;
         let listener = TcpListener::from_std(launcher.session_listener(session)?).map_err(listener_failed)?;
         Ok(Self { proxy: proxy.clone(), layers: layers.subscribe(), inspection, listener, token })

@@ -125,7 +125,8 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     let egress = match &job.handle.network {
         Some(layers) => {
             let allowed = (layers, &grant.profile.inspection);
-            Some(Egress::open(&tools.launcher, &tools.proxy, allowed, &session)?)
+            let ended = job.handle.switch.ended();
+            Some(Egress::open(&tools.launcher, &tools.proxy, allowed, &session, ended)?)
         }
         None => None,
     };

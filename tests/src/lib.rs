@@ -36,6 +36,8 @@ pub mod siege;
 pub mod site;
 pub mod source;
 pub mod tmux;
+pub mod toolchain;
 pub mod tools;
 pub mod trickle;
+pub mod typed;
 pub mod uses;

@@ -10,6 +10,10 @@ pub(super) struct Narrowing {
     /// be repeated.
     #[arg(long, value_name = "HOST", conflicts_with = "no_network")]
     network_allow: Vec<String>,
+    /// Report connections to public hosts that these rules do not allow, instead of refusing them. The profile and the
+    /// floor still refuse.
+    #[arg(long, conflicts_with = "no_network")]
+    network_warn: bool,
     /// Allow no network, whatever the profile allows.
     #[arg(long)]
     no_network: bool,
@@ -18,7 +22,8 @@ pub(super) struct Narrowing {
 impl Narrowing {
     /// Returns the rules, or `None` without an option.
     pub(super) fn rules(self) -> Option<v1::NetworkRules> {
-        let is_given = self.no_network || !self.network_allow.is_empty();
-        is_given.then(|| v1::NetworkRules { allow: self.network_allow, ..v1::NetworkRules::default() })
+        let Self { network_allow: allow, network_warn: warn, no_network } = self;
+        let is_given = no_network || warn || !allow.is_empty();
+        is_given.then(|| v1::NetworkRules { allow, warn, ..v1::NetworkRules::default() })
     }
 }

@@ -136,7 +136,7 @@ pub(super) struct Update {
     #[command(flatten)]
     connect: Connect,
     /// The loosest mode of its commands.
-    #[arg(long, value_enum, required_unless_present_any = ["idle_timeout", "network_allow", "no_network", "reset_network"])]
+    #[arg(long, value_enum, required_unless_present_any = ["idle_timeout", "network_allow", "network_warn", "no_network", "reset_network"])]
     mode: Option<Mode>,
     /// Close the session after this time without a command.
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
@@ -144,7 +144,7 @@ pub(super) struct Update {
     #[command(flatten)]
     network: Narrowing,
     /// No longer narrow the profile's network.
-    #[arg(long, conflicts_with_all = ["network_allow", "no_network"])]
+    #[arg(long, conflicts_with_all = ["network_allow", "network_warn", "no_network"])]
     reset_network: bool,
     /// Print the whole session as JSON.
     #[arg(long)]

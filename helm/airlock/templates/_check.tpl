@@ -70,7 +70,8 @@
 {{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $pool.maxReplicas)) -}}
 {{- fail (printf "%s: autoscaling.minReplicas (%d) is more than maxReplicas (%d), the number of runners with a certificate" $path (int $scaling.minReplicas) (int $pool.maxReplicas)) -}}
 {{- end -}}
-{{- $own := list "config" "pool" "tls" "state" "tmp" "telemetry" -}}
+{{- include "airlock.check.egress" (list $path $pool) -}}
+{{- $own := list "config" "pool" "tls" "state" "tmp" "telemetry" "egress" "vault" -}}
 {{- range $base, $_ := $pool.bases -}}{{- $own = append $own (printf "base-%s" $base) -}}{{- end -}}
 {{- include "airlock.check.extras" (list $path $pool $own list) -}}
 {{- end -}}

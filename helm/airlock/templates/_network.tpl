@@ -1,9 +1,10 @@
 {{/* The destinations that the network of a pool's floor needs. */}}
 
 {{/*
-Returns the destinations of a pool's `floor.network` as JSON: `ports` of public addresses, and `ranges` (port by CIDR).
-A NetworkPolicy cannot name hosts, so a name opens its ports for all public addresses. The runner's proxy compares the
-names. Arguments: the pool.
+Returns the destinations of a pool's runners beside servers, DNS and the collector as JSON: `ports` of public addresses,
+`ranges` (port by CIDR), and `peers` (the upstream proxy and Vault: `what`, `port`, `to`). A NetworkPolicy cannot name
+hosts, so a name of `floor.network` opens its ports for all public addresses. The runner's proxy compares the names. With
+an upstream proxy, only that proxy is opened for them. Arguments: the pool.
 */}}
 {{- define "airlock.openings" -}}
 {{- $network := dig "config" "floor" "network" dict . -}}
@@ -32,9 +33,36 @@ names. Arguments: the pool.
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $peers := list -}}
+{{- if and .egress.upstream.proxy (or $ports $ranges) -}}
+{{- $peers = append $peers (include "airlock.openings.peer" (list "the upstream proxy" .egress.upstream.proxy 3128 .egress.upstream.peers) | fromJson) -}}
+{{- $ports = list -}}
+{{- $ranges = list -}}
+{{- end -}}
+{{- with .egress.vault -}}
+{{- if .address -}}
+{{- $peers = append $peers (include "airlock.openings.peer" (list "Vault" .address 8200 .peers) | fromJson) -}}
+{{- end -}}
+{{- end -}}
 {{- $sorted := list -}}
 {{- range $ports | uniq | sortAlpha -}}{{- $sorted = append $sorted (int .) -}}{{- end -}}
-{{ dict "ports" $sorted "ranges" ($ranges | uniq) | toJson }}
+{{ dict "ports" $sorted "ranges" ($ranges | uniq) "peers" $peers | toJson }}
+{{- end -}}
+
+{{/*
+Returns one server of `airlock.openings`. `to` contains the given peers, or the address in the URL; it is empty for a
+name, which can have any address. Arguments: (list WHAT URL DEFAULT-PORT PEERS).
+*/}}
+{{- define "airlock.openings.peer" -}}
+{{- $host := urlParse (index . 1) | dig "host" "" -}}
+{{- $port := regexFind ":[0-9]+$" $host | trimPrefix ":" -}}
+{{- $name := regexReplaceAll ":[0-9]+$" $host "" | trimPrefix "[" | trimSuffix "]" -}}
+{{- $to := index . 3 -}}
+{{- if not $to -}}
+{{- if contains ":" $name -}}{{- $to = list (dict "ipBlock" (dict "cidr" (printf "%s/128" $name))) -}}
+{{- else if regexMatch "^[0-9]+[.][0-9]+[.][0-9]+[.][0-9]+$" $name -}}{{- $to = list (dict "ipBlock" (dict "cidr" (printf "%s/32" $name))) -}}{{- end -}}
+{{- end -}}
+{{ dict "what" (index . 0) "port" ($port | default (index . 2) | int) "to" $to | toJson }}
 {{- end -}}
 
 {{/* Returns the egress rules of these destinations. */}}
@@ -60,6 +88,15 @@ names. Arguments: the pool.
   ports:
     - port: {{ .port }}
 {{- end }}
+{{- range .peers }}
+# {{ .what }}
+- ports:
+    - port: {{ .port }}
+  {{- with .to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* Returns one line per pool with what its network policy opens. Arguments: $. */}}
@@ -69,6 +106,11 @@ names. Arguments: the pool.
 {{- $texts := list -}}
 {{- with $open.ports -}}{{- $texts = append $texts (printf "ports %s of public addresses" (join ", " .)) -}}{{- end -}}
 {{- range $open.ranges -}}{{- $texts = append $texts (printf "port %d of %s" (int .port) .cidr) -}}{{- end -}}
+{{- range $open.peers -}}
+{{- $where := list -}}
+{{- range .to -}}{{- $where = append $where (dig "ipBlock" "cidr" "the named pods" .) -}}{{- end -}}
+{{- $texts = append $texts (printf "port %d of %s for %s" (int .port) (join ", " $where | default "any address") .what) -}}
+{{- end -}}
 {{- if $texts }}
   pool {{ $name }}: {{ join ", " $texts }}
 {{- end }}

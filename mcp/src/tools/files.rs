@@ -197,7 +197,7 @@ async fn completed(
 
 fn has_succeeded(outcome: Option<&Outcome>) -> bool {
     outcome
-        .is_some_and(|outcome| outcome.started() == Started::Yes && airlock_client::text::succeeded(outcome))
+        .is_some_and(|outcome| outcome.started() == Started::Yes && airlock_client::cause::succeeded(outcome))
 }
 
 /// Returns a path that no program takes for an option.

@@ -6,7 +6,7 @@
 pub(crate) mod entry;
 pub(crate) mod error;
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 pub use error::{List, RuleError};
 
@@ -29,8 +29,9 @@ pub const MOST_CHARACTERS: usize = 300;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     any: bool,
-    allow: Vec<Entry>,
-    deny: Vec<Entry>,
+    /// Shared, because each decision has a copy of the rules.
+    allow: Arc<[Entry]>,
+    deny: Arc<[Entry]>,
     warn: bool,
 }
 
@@ -52,7 +53,10 @@ impl Rules {
         let mut errors = Vec::new();
         let allow = parse_list(List::Allow, allow, &mut errors);
         let deny = parse_list(List::Deny, deny, &mut errors);
-        if errors.is_empty() { Ok(Self { any, allow, deny, warn: false }) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Self { any, allow: allow.into(), deny: deny.into(), warn: false })
     }
 
     /// Sets whether the layer only warns about public hosts that it does not allow. An entry that denies a host still

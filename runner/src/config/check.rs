@@ -1,34 +1,23 @@
 //! Checks between the fields of the configuration, and of values that the schema cannot express.
 
-use std::{
-    net::IpAddr,
-    path::{Component, Path, PathBuf},
-};
+mod egress;
+mod problems;
+
+use std::{net::IpAddr, path::PathBuf};
 
 use airlock_domain::{NetworkRules, RunnerId, limits as contract};
-use airlock_egress::{HeaderName, ONE_HOP, Upstream};
-use airlock_network::{RequestRule, Rules};
+use airlock_network::Rules;
 use airlock_sandbox::{DiskBackend, UidRange};
 
 use airlock_config::Problem;
 
+use self::{
+    egress::{egress, secrets},
+    problems::{Problems, plain_absolute},
+};
 use super::sections::{CgroupMode, RunnerConfig, ServerConfig, WorkspaceBackend};
 
-/// Headers that the proxy or the encoding of the request determines.
-const OWN: [&str; 3] = ["host", "content-length", "accept-encoding"];
-const NAME_CURE: &str = "use 1 to 128 letters, digits and `_`, and do not begin with a digit";
 pub(super) const ID_CURE: &str = "use 1 to 63 of a-z A-Z 0-9 . _ -";
-
-struct Problems(Vec<Problem>);
-
-impl Problems {
-    fn unless(&mut self, holds: bool, field: &str, what: &str, cure: &'static str) {
-        if !holds {
-            let (field, what, cure) = (field.to_owned(), format!("it {what}"), cure.to_owned());
-            self.0.push(Problem { origin: None, field, what, cure });
-        }
-    }
-}
 
 pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
     let mut found = Problems(Vec::new());
@@ -142,11 +131,6 @@ fn is_address(endpoint: &str) -> bool {
 fn address(endpoint: &str) -> Option<IpAddr> {
     let uri: tonic::transport::Uri = endpoint.parse().ok()?;
     uri.host()?.trim_matches(['[', ']']).parse().ok()
-}
-
-fn plain_absolute(path: &Path) -> bool {
-    path.is_absolute()
-        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
 fn telemetry(found: &mut Problems, config: &RunnerConfig) {
@@ -291,65 +275,6 @@ fn network(found: &mut Problems, config: &RunnerConfig) {
         let (what, cure) = error.problem_and_remedy();
         Problem { origin: None, field: error.path(KEY), what: what.to_owned(), cure: cure.to_owned() }
     }));
-}
-
-fn secrets(found: &mut Problems, config: &RunnerConfig) {
-    let secrets = &config.secrets;
-    let names = secrets.files.keys().map(|name| ("files", name));
-    for (list, name) in names.chain(secrets.env.keys().map(|name| ("env", name))) {
-        let field = format!("secrets.{list}.{name}");
-        found.unless(is_name(name), &field, "is not the name of a secret", NAME_CURE);
-    }
-    for name in secrets.env.keys() {
-        let once = !secrets.files.contains_key(name);
-        let field = format!("secrets.env.{name}");
-        found.unless(once, &field, "is also in `secrets.files`", "remove one of them");
-    }
-    for (name, path) in &secrets.files {
-        let field = format!("secrets.files.{name}");
-        let cure = "use an absolute path without `..`";
-        found.unless(plain_absolute(path), &field, "is not an absolute path", cure);
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    name.len() <= contract::NAME_BYTES
-        && bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn egress(found: &mut Problems, config: &RunnerConfig) {
-    let cure = "use an absolute path without `..`";
-    let ca = config.egress.ca.as_deref();
-    found.unless(ca.is_none_or(plain_absolute), "egress.ca", "is not an absolute path", cure);
-    if let Some(upstream) = &config.egress.upstream {
-        let address = Upstream::new(&upstream.proxy, None, false).is_ok();
-        let address_cure = "write `http://HOST:PORT`, and a user with the key `credential`";
-        found.unless(address, "egress.upstream.proxy", "is not the address of an HTTP proxy", address_cure);
-        let file = upstream.credential.as_deref().is_none_or(plain_absolute);
-        found.unless(file, "egress.upstream.credential", "is not an absolute path", cure);
-    }
-    for (name, secret) in &config.egress.secrets {
-        let key = format!("egress.secrets.{name}");
-        found.unless(is_name(name), &key, "is not the name of a secret", NAME_CURE);
-        let file = format!("{key}.file");
-        found.unless(plain_absolute(&secret.file), &file, "is not an absolute path", cure);
-        let variable = secret.variable.as_ref().is_none_or(|variable| is_name(variable));
-        found.unless(variable, &format!("{key}.variable"), "is not the name of a variable", NAME_CURE);
-        let header = HeaderName::from_bytes(secret.header.as_bytes())
-            .is_ok_and(|name| !ONE_HOP.contains(&name) && !OWN.contains(&name.as_str()));
-        let header_cure = "name a header of the request, such as `authorization`";
-        found.unless(header, &format!("{key}.header"), "is not a header that reaches the host", header_cure);
-        let some = !secret.requests.is_empty();
-        let requests = format!("{key}.requests");
-        found.unless(some, &requests, "is empty", "name the hosts that the secret may go to");
-        for (index, rule) in secret.requests.iter().enumerate() {
-            let Err(error) = RequestRule::parse(rule) else { continue };
-            let (what, cure) = error.problem_and_remedy();
-            found.0.push(Problem { origin: None, field: format!("{requests}[{index}]"), what, cure });
-        }
-    }
 }
 
 fn shown_folders(found: &mut Problems, config: &RunnerConfig, list: &str, folders: &[PathBuf]) {

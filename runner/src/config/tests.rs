@@ -95,7 +95,9 @@ fn the_effective_configuration_shows_the_origin_of_every_key() {
     let variables = assignments.iter().map(|(_, name, text)| (name.into(), text.into()));
     let mut overrides = Overrides::new(VARIABLES, variables, Vec::new());
     overrides.may_widen = floor();
-    overrides.may_widen.extend(["egress.ca", "egress.upstream", "egress.secrets"].map(str::to_owned));
+    overrides
+        .may_widen
+        .extend(["egress.ca", "egress.upstream", "egress.vault", "egress.secrets"].map(str::to_owned));
     let in_environment = report(&overrides);
     let flags = assignments.iter().map(|(path, _, text)| format!("{path}={text}"));
     let in_flags = report(&Overrides::new(VARIABLES, [], flags.collect()));
@@ -170,6 +172,38 @@ fn every_rule_between_fields_is_kept() {
         (
             "egress.secrets.X = { file = \"/x\", requests = [\"a.example\"], variable = \"1\" }\n",
             "`egress.secrets.X.variable`: it is not the name of a variable; ",
+        ),
+        (
+            "egress.secrets.X = { requests = [\"a.example\"] }\n",
+            "`egress.secrets.X`: it has not exactly one of `file` and `vault`; ",
+        ),
+        (
+            "egress.secrets.X = { vault = { path = \"p\", field = \"f\" }, requests = [\"a.example\"] }\n",
+            "`egress.secrets.X.vault`: it is set, and there is no `egress.vault`; ",
+        ),
+        (
+            "egress = { vault = { address = \"https://v\", token_file = \"/t\" }, secrets.X = { vault = { path = \"../p\", field = \"f\" }, requests = [\"a.example\"] } }\n",
+            "`egress.secrets.X.vault.path`: it is not the path of a secret; ",
+        ),
+        (
+            "egress.vault = { address = \"https://v/v1\", token_file = \"/t\" }\n",
+            "`egress.vault.address`: it is not `https://HOST:PORT`",
+        ),
+        (
+            "egress.vault = { address = \"http://10.0.0.1:8200\", token_file = \"/t\", insecure_loopback = true }\n",
+            "`egress.vault.address`: it is not https://, and not http:// with a loopback address",
+        ),
+        (
+            "egress.vault = { address = \"https://v\", token_file = \"t\" }\n",
+            "`egress.vault.token_file`: it is not an absolute path; ",
+        ),
+        (
+            "egress.vault = { address = \"https://v\", token_file = \"/t\", namespace = \"\" }\n",
+            "`egress.vault.namespace`: it is not the path of a namespace; ",
+        ),
+        (
+            "egress.vault = { address = \"https://v\", token_file = \"/t\", kubernetes_mount = \"a/\" }\n",
+            "`egress.vault.kubernetes_mount`: it is not the path of a mount; ",
         ),
         ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, contains 0"),
         ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),

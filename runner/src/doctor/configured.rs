@@ -1,4 +1,4 @@
-//! Checks of the host against a runner's configuration: directories, uids, disk space, servers.
+//! Checks of the host against a runner's configuration: directories, uids, disk space, secrets, servers.
 
 use std::{
     fs,
@@ -19,6 +19,7 @@ use super::{
     finding::Finding,
     host::{Probe, host},
     reach::{Target, Trust, reach},
+    secrets,
 };
 use crate::{
     config::{RunnerConfig, ServerConfig},
@@ -34,10 +35,11 @@ const FILE_BYTES: u64 = 1024 * 1024;
 /// # Errors
 /// If no temporary directory can be created, or if the check was interrupted.
 pub async fn configured(config: RunnerConfig) -> std::io::Result<Vec<Finding>> {
-    let servers = config.servers.clone();
-    let mut found = spawn_blocking(move || local(&config)).await.map_err(std::io::Error::other)??;
-    for server in servers {
-        found.extend(dialled(&server).await);
+    let own = config.clone();
+    let mut found = spawn_blocking(move || local(&own)).await.map_err(std::io::Error::other)??;
+    found.extend(secrets::vault(&config).await);
+    for server in &config.servers {
+        found.extend(dialled(server).await);
     }
     Ok(found)
 }
@@ -51,6 +53,7 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     found.extend(config.floor.bind_sources.iter().map(|path| directory("floor.bind_sources", path)));
     found.extend(config.floor.rootfs.iter().map(|path| rootfs(path)));
     found.extend(config.floor.unix_sockets.iter().map(|path| socket(path, config)));
+    found.extend(secrets::files(config));
     let scratch = TemporaryDir::new("airlock-doctor-")?;
     // The last uid of the range: sessions take the first free one.
     let uid = config.uids.first.saturating_add(config.uids.count.saturating_sub(1));

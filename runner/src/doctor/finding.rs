@@ -38,6 +38,12 @@ impl Finding {
         Self::new(name, State::Degraded, [seen.as_ref(), lost, remedy.as_ref()])
     }
 
+    /// Returns the finding of an item that does not work, and that only some commands need.
+    #[must_use]
+    pub fn missing(name: &str, seen: impl AsRef<str>, lost: &str, remedy: impl AsRef<str>) -> Self {
+        Self::new(name, State::Missing, [seen.as_ref(), lost, remedy.as_ref()])
+    }
+
     /// Returns the finding of a required item that does not work, and the remedy.
     #[must_use]
     pub fn failed(name: &str, seen: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {

@@ -118,3 +118,90 @@ async fn what_a_configuration_asks_of_its_host_is_looked_at_and_nothing_stays() 
         assert!(of("uids").seen.contains("daemon"), "{found:#?}");
     }
 }
+
+/// Returns a configuration with a secret in this file, without servers.
+fn with_secret(directory: &std::path::Path, file: &std::path::Path) -> RunnerConfig {
+    let mut config = RunnerConfig::new("r1", directory.join("state"), crate::config::ServerConfig::default());
+    config.servers.clear();
+    let secret = "egress.secrets.TOKEN = { file = \"FILE\", requests = [\"a.example\"] }";
+    let secret = secret.replace("FILE", file.to_str().unwrap());
+    let text = format!(
+        "{secret}\n{}",
+        "runner_id = \"r\"\nstate_dir = \"/s\"\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n"
+    );
+    config.egress = RunnerConfig::parse(&text, std::path::Path::new("r.toml")).unwrap().egress;
+    config
+}
+
+#[test]
+fn a_file_with_a_secret_is_reported_by_owner_and_mode_and_never_shown() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    const VALUE: &str = "the-value-of-the-secret";
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("value");
+    let config = with_secret(directory.path(), &file);
+    let found = || {
+        let found = secrets::files(&config);
+        assert_eq!(found.len(), 1);
+        assert!(!format!("{found:?}").contains(VALUE), "{found:?}");
+        assert!(!found[0].is_failure(), "only commands that use it fail: {found:?}");
+        found.into_iter().next().unwrap()
+    };
+    assert_eq!(found().state, State::Missing);
+    assert!(found().lost.contains("profiles that name it"), "{:?}", found());
+    std::fs::write(&file, VALUE).unwrap();
+    for (mode, state) in [
+        (0o400, State::Ok),
+        (0o640, State::Ok),
+        (0o644, State::Degraded),
+        (0o660, State::Degraded),
+        (0o602, State::Degraded),
+    ] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let found = found();
+        assert_eq!(found.state, state, "{mode:o}: {found:?}");
+        assert!(found.seen.contains(&format!("{mode:04o}")), "{found:?}");
+    }
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        chown(&file, Some(12_345), None).unwrap();
+        assert!(found().seen.contains("12345"), "{:?}", found());
+        chown(&file, Some(0), None).unwrap();
+    }
+    std::fs::write(&file, "short").unwrap();
+    assert_eq!(found().state, State::Missing, "{:?}", found());
+    assert!(found().seen.contains("5 bytes"), "{:?}", found());
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    assert!(found().seen.contains("is not a file"), "{:?}", found());
+}
+
+#[tokio::test]
+async fn an_unreachable_vault_is_reported_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let mut config = with_secret(directory.path(), &directory.path().join("value"));
+    let vault = serde_json::json!({
+        "address": format!("http://{}", held.local_addr().unwrap()),
+        "insecure_loopback": true,
+        "token_file": directory.path().join("token"),
+    });
+    config.egress.vault = Some(serde_json::from_value(vault).unwrap());
+    let secret = config.egress.secrets.get_mut("TOKEN").unwrap();
+    secret.file = None;
+    secret.vault = Some(serde_json::from_value(serde_json::json!({ "path": "a", "field": "b" })).unwrap());
+    let found = secrets::vault(&config).await;
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.name.as_str(), finding.state), ("egress.vault", State::Missing), "{finding:?}");
+    assert!(
+        finding.seen.contains("cannot be reached") && finding.remedy.contains("egress.vault.address"),
+        "{finding:?}"
+    );
+    let files = secrets::files(&config);
+    assert!(
+        files.iter().any(|one| one.name == "egress.vault.token_file" && one.state == State::Missing),
+        "{files:?}"
+    );
+}

@@ -16,12 +16,13 @@ use airlock_egress::{
 };
 use airlock_network::{RequestRule, RequestRuleError};
 use airlock_sandbox::INSIDE_CERTIFICATES;
+use airlock_vault::AddressError;
+use futures::future::try_join_all;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
+use tokio::runtime::Handle;
 
-use crate::{
-    config::{AwsConfig, BoundSecret, EgressConfig},
-    secrets::{fitting, of_file},
-};
+use super::source::Sources;
+use crate::config::{AwsConfig, BoundSecret, EgressConfig};
 
 /// The variables by which programs find certificate authorities. Each replaces the program's own list, except that of
 /// Node.js.
@@ -47,15 +48,32 @@ pub(crate) enum InspectError {
     Ca(io::Error),
     #[error("the secret `{name}` of `egress.secrets` {what}")]
     Secret { name: String, what: String },
+    #[error("the command was ended before its secrets were read")]
+    Ended,
     #[error("this runner has no secret `{0}`; add it to `egress.secrets` of the runner's configuration")]
     Unknown(String),
     #[error("a rule of `network.inspect` or `network.secrets` is not valid: {0}")]
     Rule(#[from] RequestRuleError),
 }
 
+impl InspectError {
+    /// Returns the step of the start that failed, and the remedy.
+    pub(crate) fn step_and_hint(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Secret { .. } | Self::Ended => {
+                ("secrets", "provide the value to the runner, and check it with `airlock-runner doctor`")
+            }
+            Self::Inspection(_) | Self::Trust(_) | Self::Ca(_) | Self::Unknown(_) | Self::Rule(_) => {
+                ("inspection", "correct `egress` of the runner's configuration, or `network` of the profile")
+            }
+        }
+    }
+}
+
 /// Prepares inspections with the runner's configuration.
 pub(crate) struct Inspector {
     config: EgressConfig,
+    sources: Sources,
     /// Read at the first use.
     trust: Mutex<Option<Arc<Trust>>>,
 }
@@ -67,23 +85,59 @@ impl fmt::Debug for Inspector {
 }
 
 impl Inspector {
-    pub(super) fn new(config: EgressConfig) -> Self {
-        Self { config, trust: Mutex::new(None) }
+    /// Prepares the sources of the secrets. Reads nothing.
+    ///
+    /// # Errors
+    /// If the address of Vault is not usable.
+    pub(super) fn new(config: EgressConfig) -> Result<Self, AddressError> {
+        Ok(Self { sources: Sources::new(&config)?, config, trust: Mutex::new(None) })
     }
 
-    /// Returns the inspection that a profile asks for. Blocks. `None`: it asks for none.
+    /// Returns the inspection that a profile asks for. Blocks until every secret is read, or `ended` completes. `None`:
+    /// it asks for none.
     ///
     /// # Errors
     /// See [`InspectError`].
-    pub(super) fn inspection(&self, asked: &Asked) -> Result<Option<Arc<Inspection>>, InspectError> {
+    ///
+    /// # Panics
+    /// Inside a future, or outside a tokio runtime.
+    pub(super) fn inspection(
+        &self,
+        asked: &Asked,
+        ended: impl Future<Output = ()>,
+    ) -> Result<Option<Arc<Inspection>>, InspectError> {
         if asked.is_none() {
             return Ok(None);
         }
-        let secrets = named(asked, &self.config)?;
-        let secrets = secrets.into_iter().map(|(name, (bound, narrowed))| secret(name, bound, narrowed));
+        let named = named(asked, &self.config)?;
+        let values = self.values(&named, ended)?;
+        let secrets = named.into_iter().zip(values);
+        let secrets = secrets.map(|((name, (bound, narrowed)), value)| secret(name, bound, narrowed, value));
         let inspection =
             Inspection::new(self.trust()?, rules(&asked.requests)?, secrets.collect::<Result<_, _>>()?)?;
         Ok(Some(Arc::new(inspection)))
+    }
+
+    /// Reads the values of these secrets at the same time. Blocks.
+    fn values(
+        &self,
+        named: &Named<'_>,
+        ended: impl Future<Output = ()>,
+    ) -> Result<Vec<SecretValue>, InspectError> {
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reads = named.iter().map(|(name, (bound, _))| async move {
+            let value = self.sources.read(bound).await;
+            value.map_err(|what| InspectError::Secret { name: (*name).to_owned(), what })
+        });
+        Handle::current().block_on(async {
+            tokio::select! {
+                biased;
+                () = ended => Err(InspectError::Ended),
+                values = try_join_all(reads) => values,
+            }
+        })
     }
 
     fn trust(&self) -> Result<Arc<Trust>, InspectError> {
@@ -134,10 +188,13 @@ fn rules(texts: &[String]) -> Result<Vec<RequestRule>, RequestRuleError> {
     texts.iter().map(|text| RequestRule::parse(text)).collect()
 }
 
-fn secret(name: &str, bound: &BoundSecret, narrowed: Vec<RequestRule>) -> Result<Secret, InspectError> {
+fn secret(
+    name: &str,
+    bound: &BoundSecret,
+    narrowed: Vec<RequestRule>,
+    value: SecretValue,
+) -> Result<Secret, InspectError> {
     let failed = |what: String| InspectError::Secret { name: name.to_owned(), what };
-    let value = of_file(&bound.file).and_then(fitting).map_err(failed)?;
-    let value = SecretValue::new(value);
     let kind = match &bound.aws {
         Some(AwsConfig { access_key_id, region, service }) => SecretUse::Aws(AwsKey {
             access_key_id: access_key_id.clone(),

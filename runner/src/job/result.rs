@@ -83,11 +83,11 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
             message: error.to_string(),
             hint: "change the profile's path rules, or the files that they match".to_owned(),
         },
-        Failure::Inspect(error) => Cause::SandboxFailed {
-            step: "inspection".to_owned(),
-            message: error.to_string(),
-            hint: "correct `egress` of the runner's configuration, or `network` of the profile".to_owned(),
-        },
+        Failure::Inspect(error) => {
+            let (step, hint) = error.step_and_hint();
+            let (step, hint) = (step.to_owned(), hint.to_owned());
+            Cause::SandboxFailed { step, message: error.to_string(), hint }
+        }
         Failure::Environment | Failure::Rights | Failure::Credential(_) => {
             Cause::Internal { message: failure.to_string() }
         }

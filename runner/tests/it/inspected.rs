@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The secret. It is only in the runner's file and in this process.
-const VALUE: &str = "the-value-of-the-secret-0123456789";
+pub(crate) const VALUE: &str = "the-value-of-the-secret-0123456789";
 /// Writes the memory of a process that got an answer to a file of the workspace.
 const DUMP: &str = r#"
     $answer = `curl -sS --noproxy "" -H "Authorization: Bearer $ENV{API_TOKEN}" $ENV{URL}`;
@@ -38,15 +38,15 @@ const DUMP: &str = r#"
 "#;
 
 /// A server that answers with the request that it got.
-struct Site {
-    address: String,
-    authority: String,
-    seen: mpsc::Receiver<String>,
+pub(crate) struct Site {
+    pub(crate) address: String,
+    pub(crate) authority: String,
+    pub(crate) seen: mpsc::Receiver<String>,
     _tasks: JoinSet<()>,
 }
 
 impl Site {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (authority, settings) = settings();
@@ -93,7 +93,8 @@ async fn fixture(site: &Site, files: &airlock_mounts::ScratchDir) -> Fixture {
     fs::write(&ca, &site.authority).unwrap();
     fs::write(&file, format!("{VALUE}\n")).unwrap();
     let bound = BoundSecret {
-        file,
+        file: Some(file),
+        vault: None,
         requests: vec![format!("GET {}/allowed", site.address)],
         header: "authorization".to_owned(),
         aws: None,
@@ -108,14 +109,14 @@ async fn fixture(site: &Site, files: &airlock_mounts::ScratchDir) -> Fixture {
     .await
 }
 
-fn asks(session: SessionId, site: &Site, inspection: Inspection, command: &str) -> Grant {
+pub(crate) fn asks(session: SessionId, site: &Site, inspection: Inspection, command: &str) -> Grant {
     let rules = NetworkRules { allow: vec![site.address.clone()], ..NetworkRules::default() };
     let mut grant = Grant { egress: vec![rules], ..grant(session, command) };
     grant.profile.inspection = inspection;
     grant
 }
 
-fn with_secret(entry: &str) -> Inspection {
+pub(crate) fn with_secret(entry: &str) -> Inspection {
     Inspection { requests: Vec::new(), secrets: vec![entry.to_owned()] }
 }
 

@@ -29,3 +29,4 @@ mod shown;
 mod silence;
 mod snapshots;
 mod terminal;
+mod vault;

@@ -5,6 +5,7 @@
 
 mod chain;
 mod folder;
+mod network;
 mod parse;
 mod reload;
 mod resolve;
@@ -13,6 +14,8 @@ mod single;
 mod visible;
 
 pub use folder::ProfilesError;
+pub use network::ProfileNetwork;
+pub(crate) use network::parsed as parsed_network;
 pub use reload::Reload;
 pub use resolve::ResolvedProfile;
 pub(crate) use resolve::policy_mode;

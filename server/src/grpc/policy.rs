@@ -108,7 +108,7 @@ fn to_wire(profile: &ResolvedProfile, who: &Principal, full: bool) -> v1::Profil
             output_bytes: limits.output_bytes,
             grace: Some(records::duration(limits.grace)),
         }),
-        network: Some(&profile.network).filter(|rules| !rules.allow_nothing()).cloned().map(Into::into),
+        network: Some(&*profile.network).filter(|rules| !rules.allow_nothing()).cloned().map(Into::into),
         port_forward: profile.port_forward.iter().map(ToString::to_string).collect(),
         self_approval: profile.self_approval,
         is_default: default_of(who) == Some(profile.name()),

@@ -298,8 +298,12 @@ pub struct ConnectionRecord {
     pub verdict: String,
     /// The entry that decided. Empty if none did.
     pub rule: String,
-    /// The layer that refused it. Empty if none did.
+    /// The first layer that refused it, or that warned about it. Empty if none did.
     pub layer: String,
+    /// The other layers, with commas between them. Empty in entries of earlier versions.
+    pub other_layers: String,
+    /// The kind of the address that was refused, such as `private`. Empty if none was, and in entries of earlier versions.
+    pub address_kind: String,
     /// Bytes to the host.
     pub bytes_up: i64,
     /// Bytes from the host.

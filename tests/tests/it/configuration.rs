@@ -50,6 +50,19 @@ const RUNNER: &[(&str, &str, &[&str])] = &[
     ("runnerSpool", "/properties/spool", &[]),
     ("runnerTelemetry", "/properties/telemetry", COLLECTOR),
     ("runnerTransfers", "/properties/transfers", &[]),
+    (
+        "runnerVault",
+        "/properties/egress/properties/vault",
+        &[
+            "address",
+            "insecure_loopback",
+            "token_file",
+            "kubernetes_role",
+            "kubernetes_mount",
+            "namespace",
+            "ca",
+        ],
+    ),
     ("runnerWorkspace", "/properties/workspace", &[]),
 ];
 

@@ -6,7 +6,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -18,9 +17,9 @@ use airlock_tests::{
     desk::{Airlock, Desk, Fixture, said, stdout_of},
     site::Extras,
     source,
+    toolchain::toolchain,
     tools::project,
 };
-use tempfile::TempDir;
 
 const CUT_EVERY: Duration = Duration::from_secs(2);
 /// The smallest number of cuts during one command.
@@ -105,27 +104,6 @@ fn vendored(name: &str) -> PathBuf {
     let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
     let package = metadata["packages"].as_array().unwrap().iter().find(|package| package["name"] == name);
     Path::new(package.unwrap()["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned()
-}
-
-/// Returns a directory that every user may enter, with the Rust toolchain of the test's user, which may
-/// be inaccessible to others.
-fn toolchain() -> TempDir {
-    let directory = tempfile::Builder::new()
-        .prefix("airlock-test-rust-")
-        .permissions(fs::Permissions::from_mode(0o755))
-        .tempdir()
-        .unwrap();
-    let own = stdout_of(Command::new("rustc").args(["--print", "sysroot"]).current_dir(source::root()));
-    for part in ["bin", "lib"] {
-        // Hard links avoid copying the data if possible.
-        let copied = |option: &str| {
-            let mut command = Command::new("cp");
-            command.args([option, &format!("{own}/{part}")]).arg(directory.path());
-            command.output().unwrap().status.success()
-        };
-        assert!(copied("-al") || copied("-a"), "{own}/{part} is copied");
-    }
-    directory
 }
 
 /// Returns a profile with this toolchain in its sandbox.

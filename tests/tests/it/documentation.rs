@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, process::Command};
 
-use airlock_tests::{source, tools::program};
+use airlock_tests::{
+    source,
+    tools::program,
+    typed::{blocks, typed},
+};
 
 fn page(path: &str) -> String {
     fs::read_to_string(source::root().join(path)).unwrap()
@@ -99,34 +99,11 @@ fn every_decision_is_in_the_index() {
     }
 }
 
-/// Returns the commands in the `sh` blocks of a page.
-fn blocks(page: &str) -> Vec<String> {
-    page.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split("```").next()?.to_owned())).collect()
-}
-
-/// Runs the commands of a reader in one shell, in a clone, with an empty HOME.
-fn typed(directory: &Path, script: &str) -> Output {
-    let path = format!(
-        "{}:{}",
-        program("airlock").parent().unwrap().display(),
-        std::env::var("PATH").unwrap_or_default()
-    );
-    Command::new("bash")
-        .args(["-euo", "pipefail", "-c", script])
-        .current_dir(source::root())
-        .env("HOME", directory)
-        .env("PATH", path)
-        .env_remove("XDG_STATE_HOME")
-        .env_remove("AIRLOCK_STATE")
-        .output()
-        .unwrap()
-}
-
 #[test]
 fn the_commands_of_the_readme_run() {
     let directory = tempfile::Builder::new().prefix("airlock-test-readme-").tempdir().unwrap();
     let readme = page("README.md");
-    let blocks = blocks(&readme);
+    let blocks = blocks(&readme, "sh");
     let makefile = page("Makefile");
     let mut script = String::from("trap 'kill -TERM %1; wait %1' EXIT\n");
     for line in blocks.iter().flat_map(|block| block.lines()) {
@@ -161,7 +138,7 @@ fn the_commands_of_the_other_pages_run() {
         if !name.ends_with(".md") || name == "README.md" {
             continue;
         }
-        for block in blocks(&page(&name)) {
+        for block in blocks(&page(&name), "sh") {
             count += 1;
             let output = typed(directory.path(), &block);
             let errors = String::from_utf8_lossy(&output.stderr);
@@ -223,4 +200,25 @@ fn the_example_of_the_readme_is_the_documentation_test_of_the_client() {
     let library = library.join("\n");
     let library = library.split("```no_run\n").nth(1).unwrap().split("```").next().unwrap();
     assert_eq!(shown(&readme), shown(library));
+}
+
+/// The commands that need a package registry.
+mod long {
+    use super::{blocks, page, typed};
+
+    #[test]
+    fn the_commands_of_the_readme_that_need_a_registry_run() {
+        let directory = tempfile::Builder::new().prefix("airlock-test-readme-").tempdir().unwrap();
+        let blocks = blocks(&page("README.md"), "sh network");
+        assert_eq!(blocks.len(), 1);
+        let start =
+            "airlock dev >~/dev.log 2>&1 &\ntrap 'kill -TERM %1; wait %1' EXIT\nairlock runners --wait\n";
+        let output = typed(directory.path(), &format!("{start}{}", blocks.concat()));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}\n{errors}");
+        for piece in ["Successfully installed", "/workspace/.venv/lib/"] {
+            assert!(text.contains(piece), "`{piece}` is in:\n{text}\n{errors}");
+        }
+    }
 }

@@ -42,6 +42,7 @@ mod pods;
 mod port_forward;
 mod python_client;
 mod reflection;
+mod registries;
 mod renewal;
 mod restore;
 mod results;

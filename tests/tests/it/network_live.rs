@@ -82,6 +82,36 @@ async fn a_change_of_a_session_reaches_its_running_command() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_and_a_command_can_warn_within_the_profile() {
+    const ASK: &str = "for host in listed other denied; do curl -s -o /dev/null -w '%{http_code} ' http://$host.invalid; done; touch x";
+    let it = Fixture::new("{ any = true, deny = [\"denied.invalid\"] }").await;
+    let airlock = Airlock::at(&it.site);
+    let create = ["session", "create", "--profile", "net", "--network-allow", "listed.invalid"];
+    let session = airlock.text(&[&create[..], &["--network-warn"]].concat());
+    // The names do not exist, so the proxy cannot connect to those that the rules let through.
+    let refused = |options: &[&str]| -> Vec<bool> {
+        let run = [&["run", "-s", &session], options, &["--", ASK]].concat();
+        airlock.text(&run).split_whitespace().map(|status| status == "403").collect()
+    };
+    assert_eq!(refused(&[]), [false, false, true], "the session warns, the profile denies");
+    let shown: serde_json::Value =
+        serde_json::from_str(&airlock.text(&["session", "list", "--json"])).unwrap();
+    assert_eq!(shown["network"]["warn"], true, "{shown}");
+    assert_eq!(shown["network"]["allow"], serde_json::json!(["listed.invalid"]), "{shown}");
+
+    let enforced = ["session", "update", "--network-allow", "listed.invalid", &session];
+    let _ = airlock.text(&enforced);
+    assert_eq!(refused(&[]), [false, true, true], "the control");
+    assert_eq!(refused(&["--network-warn"]), [false, true, true], "a command cannot loosen its session");
+    let _ = airlock.text(&["session", "update", "--reset-network", &session]);
+    let warns = ["--network-allow", "listed.invalid", "--network-warn"];
+    assert_eq!(refused(&warns), [false, false, true]);
+    assert_eq!(refused(&warns[..2]), [false, true, true]);
+    let both = airlock.run(&["run", "--no-network", "--network-warn", "--", "true"]);
+    assert_eq!(both.status.code(), Some(125), "{both:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_proposed_network_allows_what_was_refused_and_names_the_rest() {
     let it = Fixture::new("{ allow = [\"127.0.0.1:1\"] }").await;
     let session = it.session().await;

@@ -121,6 +121,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "server",
         "runner",
         "runner/egress",
+        "runner/vault",
         "runner/lifecycle",
         "client",
         "mcp",

@@ -39,13 +39,15 @@ class Pty:
 
 @dataclass(frozen=True)
 class NetworkRules:
-    """Rules that narrow the network of the profile. Rules without `allow` and `any` allow nothing."""
+    """Rules that narrow the network of the profile. Rules without `allow`, `any` and `warn` allow nothing."""
 
     allow: Sequence[str] = ()
     """Presets, hosts, or addresses, such as `pypi` or `*.example.com:8080`."""
     deny: Sequence[str] = ()
     any: bool = False
     """Allow every public host on the ports 80 and 443."""
+    warn: bool = False
+    """Report connections to public hosts that these rules do not allow, instead of refusing them."""
 
 
 class CommandOptions(TypedDict, total=False):
@@ -171,7 +173,9 @@ def create_of(options: SessionOptions) -> session_pb2.SessionServiceCreateReques
 
 def rules_of(network: NetworkRules) -> common_pb2.NetworkRules:
     """Return the message for network rules."""
-    return common_pb2.NetworkRules(any=network.any, allow=list(network.allow), deny=list(network.deny))
+    return common_pb2.NetworkRules(
+        any=network.any, allow=list(network.allow), deny=list(network.deny), warn=network.warn
+    )
 
 
 def mode_of(mode: Mode | None) -> common_pb2.Mode:

@@ -3,10 +3,14 @@
 use std::iter;
 
 use airlock_domain::{Mode, NetworkRules};
-use airlock_network::{Layer, LayerName, Layers, Rules};
+use airlock_network::{Layer, LayerName, Layers};
 use airlock_policy::Decision;
 
-use crate::{api::FieldViolation, profiles::ResolvedProfile, shared::violation};
+use crate::{
+    api::FieldViolation,
+    profiles::{ProfileNetwork, ResolvedProfile, parsed_network},
+    shared::violation,
+};
 
 /// Returns whether a command may use the network that its profile, session and request allow.
 ///
@@ -32,17 +36,17 @@ pub(super) fn layers(
 
 /// Returns the rules of a command for the policy's warnings, or `None` if an entry is wrong.
 pub(crate) fn known(
-    profile: &NetworkRules,
+    profile: &ProfileNetwork,
     session: Option<&NetworkRules>,
     request: Option<&NetworkRules>,
 ) -> Option<Layers> {
-    let given =
-        [(LayerName::Profile, Some(profile)), (LayerName::Session, session), (LayerName::Request, request)];
-    let layers = given.into_iter().filter_map(|(name, rules)| Some((name, rules?)));
-    let parsed = layers.map(|(name, NetworkRules { any, allow, deny, warn })| {
-        Rules::parse(*any, allow, deny).map(|rules| Layer { name, rules: rules.warning(*warn) })
-    });
-    parsed.collect::<Result<_, _>>().ok().map(Layers::new)
+    let mut layers = vec![Layer { name: LayerName::Profile, rules: profile.parsed()?.clone() }];
+    for (name, rules) in [(LayerName::Session, session), (LayerName::Request, request)] {
+        if let Some(rules) = rules {
+            layers.push(Layer { name, rules: parsed_network(rules)? });
+        }
+    }
+    Some(Layers::new(layers))
 }
 
 /// Returns a violation if the rules in `field` allow hosts, although the profile or the session allows none.

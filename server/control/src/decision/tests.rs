@@ -9,7 +9,7 @@ use airlock_store::{
 use airlock_policy::Profile;
 
 use super::*;
-use crate::profiles::Profiles;
+use crate::profiles::{ProfileNetwork, Profiles};
 
 fn decided(command: &str, directory: &str) -> Decided {
     decided_with(command, directory, &SessionSnapshot::default())
@@ -112,7 +112,7 @@ fn network_of(command: &str, mode: Mode, unsandboxed: bool) -> Vec<NetworkRules>
         &|name| Profile::builtin(name),
     );
     let mut profile = ResolvedProfile::clone(Profiles::builtin().get("sandboxed").unwrap());
-    (profile.policy, profile.network) = (policy.unwrap(), only("profile.example"));
+    (profile.policy, profile.network) = (policy.unwrap(), ProfileNetwork::new(only("profile.example")));
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command.text = command.as_bytes().to_vec();
     spec.command.network = Some(only("request.example"));
@@ -149,7 +149,8 @@ fn read_only_commands_mode_plan_and_commands_outside_the_sandbox_have_no_network
 fn an_answer_does_not_hold_for_another_network() {
     let decided = |allow: &str| {
         let mut profile = ResolvedProfile::clone(Profiles::builtin().get("demo").unwrap());
-        profile.network.allow.push(allow.to_owned());
+        profile.network =
+            ProfileNetwork::new(NetworkRules { allow: vec![allow.to_owned()], ..NetworkRules::default() });
         let mut spec = record(ExecutionState::Queued).spec;
         spec.command.text = b"make all".to_vec();
         let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();

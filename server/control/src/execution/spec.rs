@@ -128,7 +128,7 @@ mod tests {
     use airlock_store::testing::records::session;
 
     use super::*;
-    use crate::profiles::Profiles;
+    use crate::profiles::{ProfileNetwork, Profiles};
 
     fn resolved() -> std::sync::Arc<ResolvedProfile> {
         Profiles::builtin().get("demo").unwrap().clone()
@@ -169,7 +169,10 @@ mod tests {
             ..NetworkRules::default()
         };
         let refused = |profile: &[&str], narrowed: Option<&[&str]>, asked: &[&str]| {
-            let profile = ResolvedProfile { network: only(profile), ..resolved().as_ref().clone() };
+            let profile = ResolvedProfile {
+                network: ProfileNetwork::new(only(profile)),
+                ..resolved().as_ref().clone()
+            };
             let session = SessionRecord { network: narrowed.map(only), ..session("t") };
             let command = CommandSpec { network: Some(only(asked)), ..request().command };
             match of(&session, &profile, &StartExecution { command, ..request() }) {

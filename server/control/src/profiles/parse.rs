@@ -11,7 +11,10 @@ mod problem;
 use std::sync::LazyLock;
 
 use airlock_config::{ConfigError, Problem, Schema};
-use airlock_domain::limits::{SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
+use airlock_domain::{
+    NetworkRules,
+    limits::{SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS},
+};
 use airlock_policy::Profile;
 
 pub(super) use self::problem::{policy_problems, problem};
@@ -19,7 +22,7 @@ use self::{
     keys::{Env, File, Limits, Shell, ShellKeys},
     names::{is_secret, is_variable},
 };
-use super::resolve::ResolvedProfile;
+use super::{network::ProfileNetwork, resolve::ResolvedProfile};
 
 /// Returns the schema of a profile file.
 pub(super) fn schema() -> &'static Schema {
@@ -114,7 +117,9 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
         let what = format!("there are {} secrets, including inherited ones", profile.sandbox.secrets.len());
         problems.push(problem("secrets", what, "name at most 64"));
     }
-    network::apply(network.as_ref(), &mut profile.network, &mut profile.sandbox.inspection, problems);
+    let mut rules = NetworkRules::clone(&profile.network);
+    network::apply(network.as_ref(), &mut rules, &mut profile.sandbox.inspection, problems);
+    profile.network = ProfileNetwork::new(rules);
     if let Some(ports) = port_forward {
         profile.port_forward.clone_from(ports);
     }

@@ -10,6 +10,8 @@ use airlock_domain::{
 use airlock_policy::{Profile, Rule};
 use airlock_store::record::RuleScope;
 
+use super::network::ProfileNetwork;
+
 /// The default PATH of commands.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -24,7 +26,7 @@ pub struct ResolvedProfile {
     /// The settings that the sandbox is built from.
     pub sandbox: SandboxProfile,
     /// The network of commands that may use it. Rules that allow nothing: none.
-    pub network: NetworkRules,
+    pub network: ProfileNetwork,
     /// The ports of sessions that clients can reach. Empty: none.
     pub port_forward: Vec<PortRange>,
     /// The values of a command's fields that neither session nor request sets. The shell is that of sessions.
@@ -67,7 +69,7 @@ impl ResolvedProfile {
         Self {
             policy,
             sandbox,
-            network: NetworkRules::default(),
+            network: ProfileNetwork::new(NetworkRules::default()),
             port_forward: Vec::new(),
             command: CommandSpec {
                 shell: Shell::Bash,

@@ -12,6 +12,7 @@ use airlock_domain::{Bind, NetworkRules, PortRange};
 use super::{
     chain,
     folder::{self, ProfilesError},
+    network::ProfileNetwork,
     resolve::{ByName, ResolvedProfile},
 };
 
@@ -72,7 +73,7 @@ impl Profiles {
             }
             profile.sandbox.root_binds.extend(settings.root_binds.iter().cloned());
             if profile.name() == WITH_NETWORK {
-                profile.network.clone_from(&settings.network);
+                profile.network = ProfileNetwork::new(settings.network.clone());
                 profile.port_forward.clone_from(&settings.port_forward);
             }
             profile.timeout_max = settings.timeout_max.unwrap_or(profile.timeout_max);

@@ -72,7 +72,8 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         assert_eq!(profile.port_forward, [], "{name}");
     }
     let agent = profiles.get("agent").expect("agent");
-    assert_eq!((&agent.network, &agent.port_forward), (&settings.network, &settings.port_forward));
+    assert_eq!((&*agent.network, &agent.port_forward), (&settings.network, &settings.port_forward));
+    assert!(agent.network.parsed().is_some());
 }
 
 #[test]
@@ -366,7 +367,7 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
         ("strict_again", rules(false, &["a.example"], &["x.example"])),
         ("empty", rules(false, &[], &["x.example"])),
     ] {
-        assert_eq!(profiles.get(name).expect(name).network, expected, "{name}");
+        assert_eq!(profiles.get(name).expect(name).network, ProfileNetwork::new(expected), "{name}");
     }
 }
 

@@ -191,7 +191,12 @@ pub(crate) async fn connections_have_entries_with_the_end(store: &dyn Store) {
     let record = step(store, &record, run()).await;
     assert_eq!(store.connections(record.id, 10).await.unwrap(), []);
     let one = connection();
-    let most = Connection { bytes_up: u64::MAX, ..one.clone() };
+    let most = Connection {
+        bytes_up: u64::MAX,
+        other_layers: vec!["request".to_owned(), "floor".to_owned()],
+        address_kind: String::new(),
+        ..one.clone()
+    };
     let connections = vec![one.clone(), most];
     step(store, &record, end(ExecutionResult { connections, ..result(Cause::Exited { code: 0 }) })).await;
     let entry = ConnectionRecord {
@@ -203,12 +208,19 @@ pub(crate) async fn connections_have_entries_with_the_end(store: &dyn Store) {
         verdict: "refused".to_owned(),
         rule: one.rule,
         layer: one.layer,
+        other_layers: "floor".to_owned(),
+        address_kind: "private".to_owned(),
         bytes_up: 1,
         bytes_down: 2,
         started: Micros(one.started_micros),
         duration: 7,
     };
-    let second = ConnectionRecord { bytes_up: i64::MAX, ..entry.clone() };
+    let second = ConnectionRecord {
+        bytes_up: i64::MAX,
+        other_layers: "request,floor".to_owned(),
+        address_kind: String::new(),
+        ..entry.clone()
+    };
     assert_eq!(store.connections(record.id, 10).await.unwrap(), [entry, second]);
 }
 

@@ -24,7 +24,7 @@ fn insert(record: &ExecutionRecord) -> Option<QueryBuilder<Db>> {
     let number = |number: u128| i64::try_from(number).unwrap_or(i64::MAX);
     let mut sql = QueryBuilder::<Db>::new(
         "INSERT INTO audit_connections (execution_id, tenant, principal, host, port, protocol, verdict, rule, layer, \
-         bytes_up, bytes_down, started, duration) ",
+         other_layers, address_kind, bytes_up, bytes_down, started, duration) ",
     );
     sql.push_values(connections, |mut row, one| {
         row.push_bind(record.id.to_string())
@@ -36,6 +36,8 @@ fn insert(record: &ExecutionRecord) -> Option<QueryBuilder<Db>> {
             .push_bind(one.verdict.name())
             .push_bind(one.rule.clone())
             .push_bind(one.layer.clone())
+            .push_bind(one.other_layers.join(","))
+            .push_bind(one.address_kind.clone())
             .push_bind(number(one.bytes_up.into()))
             .push_bind(number(one.bytes_down.into()))
             .push_bind(one.started_micros)
@@ -51,7 +53,8 @@ pub(crate) async fn list(
     at_most: u32,
 ) -> Result<Vec<ConnectionRecord>, StoreError> {
     let rows: Vec<ConnectionRow> = sqlx::query_as(
-        "SELECT tenant, principal, host, port, protocol, verdict, rule, layer, bytes_up, bytes_down, started, duration \
+        "SELECT tenant, principal, host, port, protocol, verdict, rule, layer, other_layers, address_kind, bytes_up, \
+         bytes_down, started, duration \
          FROM audit_connections WHERE execution_id = $1 ORDER BY sequence LIMIT $2",
     )
     .bind(id.to_string())

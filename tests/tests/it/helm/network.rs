@@ -110,6 +110,116 @@ fn the_ports_of_each_preset_are_opened() {
     }
 }
 
+/// Renders a pool `web` with these values.
+fn with_pool(pool: &Value) -> Rendered {
+    let set = chart::directory().join("ci/default-values.yaml");
+    let pools = json!({ "default": {}, "web": pool });
+    let set_json = format!("pools={pools}");
+    let rendered = render(&["--values", set.to_str().unwrap(), "--set-json", &set_json]).unwrap();
+    assert_eq!(rendered.problems, Vec::<String>::new());
+    rendered
+}
+
+/// Returns the rules of the network policy of the pool `web`.
+fn rules_of(rendered: &Rendered) -> Value {
+    rendered.document("NetworkPolicy", "r-airlock-web-network")["spec"]["egress"].clone()
+}
+
+#[test]
+fn a_pool_with_an_upstream_proxy_reaches_only_this_proxy() {
+    let pool = |proxy: &str, peers: Value, network: Value| {
+        with_pool(&json!({
+            "egress": { "upstream": { "proxy": proxy, "peers": peers } },
+            "config": { "floor": { "network": network } },
+        }))
+    };
+    let hosts = || json!({ "allow": ["pypi", "10.1.0.0/16:5432"] });
+    let address = |cidr: &str, port: u64| json!([{ "to": [{ "ipBlock": { "cidr": cidr } }], "ports": [{ "port": port }] }]);
+    for (proxy, expected) in [
+        ("http://10.0.0.5:3128", address("10.0.0.5/32", 3128)),
+        ("http://[fd00::5]:8080", address("fd00::5/128", 8080)),
+        ("http://proxy.example:3128", json!([{ "ports": [{ "port": 3128 }] }])),
+    ] {
+        assert_eq!(rules_of(&pool(proxy, json!([]), hosts())), expected, "{proxy}");
+    }
+    let peers = json!([{ "podSelector": { "matchLabels": { "app": "proxy" } } }]);
+    let rules = rules_of(&pool("http://proxy.example:3128", peers.clone(), hosts()));
+    assert_eq!(rules, json!([{ "to": peers, "ports": [{ "port": 3128 }] }]));
+    // Without hosts, the proxy is not used.
+    assert_eq!(pool("http://10.0.0.5:3128", json!([]), json!("none")).count("NetworkPolicy"), 2);
+    // The control: without the proxy, the hosts are opened.
+    let direct = with_pool(&json!({ "config": { "floor": { "network": hosts() } } }));
+    assert_eq!(public_ports(&direct, "web"), BTreeSet::from([80, 443]));
+}
+
+#[test]
+fn a_pool_reaches_its_vault_also_without_hosts() {
+    for (address, expected) in [
+        (
+            "https://192.0.2.7:8300",
+            json!([{ "to": [{ "ipBlock": { "cidr": "192.0.2.7/32" } }], "ports": [{ "port": 8300 }] }]),
+        ),
+        ("https://vault.vault.svc", json!([{ "ports": [{ "port": 8200 }] }])),
+    ] {
+        let vault = json!({ "address": address, "kubernetesRole": "runner" });
+        let rendered = with_pool(&json!({ "egress": { "vault": vault } }));
+        assert_eq!(rules_of(&rendered), expected, "{address}");
+    }
+}
+
+/// Returns the files that the volumes of a pool's runner mount, by path.
+fn mounted(rendered: &Rendered, pool: &str) -> BTreeSet<String> {
+    let set = rendered.document("StatefulSet", &format!("r-airlock-{pool}"));
+    let spec = &set["spec"]["template"]["spec"];
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut found = BTreeSet::new();
+    for mount in list(&spec["containers"][0]["volumeMounts"]) {
+        let volumes = list(&spec["volumes"]);
+        let Some(volume) = volumes.iter().find(|volume| volume["name"] == mount["name"]) else { continue };
+        for source in list(&volume["projected"]["sources"]) {
+            let account = source["serviceAccountToken"]["path"].as_str().map(str::to_owned);
+            let items = list(&source["secret"]["items"]);
+            let items = items.iter().map(|item| item["path"].as_str().unwrap().to_owned());
+            let path = mount["mountPath"].as_str().unwrap();
+            found.extend(items.chain(account).map(|item| format!("{path}/{item}")));
+        }
+    }
+    found
+}
+
+#[test]
+fn each_file_of_the_proxys_configuration_is_mounted() {
+    let rendered =
+        render(&["--values", chart::directory().join("ci/egress-values.yaml").to_str().unwrap()]).unwrap();
+    let mut count = 0;
+    for pool in ["proxied", "brokered", "token"] {
+        let map = rendered.document("ConfigMap", &format!("r-airlock-{pool}"));
+        let config: toml::Table = map["data"]["runner.toml"].as_str().unwrap().parse().unwrap();
+        let egress = &config["egress"];
+        let file = |path: &[&str]| {
+            let found = path.iter().try_fold(egress, |value, key| value.get(key));
+            found.and_then(toml::Value::as_str).map(str::to_owned)
+        };
+        let keys = [&["ca"][..], &["upstream", "credential"], &["vault", "ca"], &["vault", "token_file"]];
+        let mut named: BTreeSet<String> = keys.iter().filter_map(|path| file(path)).collect();
+        let secrets = egress.get("secrets").and_then(toml::Value::as_table);
+        let files = secrets.into_iter().flatten().filter_map(|(_, secret)| secret.get("file"));
+        named.extend(files.map(|file| file.as_str().unwrap().to_owned()));
+        let mounted = mounted(&rendered, pool);
+        let own: BTreeSet<String> =
+            mounted.into_iter().filter(|path| !path.starts_with("/etc/airlock/pool")).collect();
+        assert_eq!(named, own, "{pool}");
+        count += named.len();
+    }
+    assert_eq!(count, 6);
+    // No value of a Secret is in a configuration, and the token for Vault is not one for the cluster.
+    let set = rendered.document("StatefulSet", "r-airlock-brokered");
+    let volumes = set["spec"]["template"]["spec"]["volumes"].as_array().unwrap();
+    let vault = volumes.iter().find(|volume| volume["name"] == "vault").unwrap();
+    assert_eq!(vault["projected"]["sources"][0]["serviceAccountToken"]["audience"], "vault");
+    assert_eq!(set["spec"]["template"]["spec"]["automountServiceAccountToken"], false);
+}
+
 #[test]
 fn the_notes_report_what_is_opened() {
     // Helm prints the notes only after an installation, so a document of a copy of the chart contains them.
@@ -120,8 +230,8 @@ fn the_notes_report_what_is_opened() {
     let chart = directory.path().join("airlock");
     let document = "notes: |\n  {{- include \"airlock/templates/NOTES.txt\" . | nindent 2 }}\n";
     fs::write(chart.join("templates/shown.yaml"), document).unwrap();
-    let notes = |network: &Value| {
-        let pools = json!({ "web": { "config": { "floor": { "network": network } } } });
+    let notes = |egress: &Value, network: &Value| {
+        let pools = json!({ "web": { "egress": egress, "config": { "floor": { "network": network } } } });
         let output = Command::new(tool("helm"))
             .args(["template", "r", "--kube-version", &format!("{}.0", chart::KUBERNETES[0])])
             .args([
@@ -138,8 +248,17 @@ fn the_notes_report_what_is_opened() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let report = notes(&json!({ "allow": ["pypi", "10.1.0.0/16:5432"] }));
+    let hosts = json!({ "allow": ["pypi", "10.1.0.0/16:5432"] });
+    let report = notes(&json!({}), &hosts);
     let line = "pool web: ports 443, 80 of public addresses, port 5432 of 10.1.0.0/16\n";
     assert!(report.contains(line), "{report}");
-    assert!(!notes(&json!("none")).contains("floor.network"));
+    let servers = json!({
+        "upstream": { "proxy": "http://10.0.0.5:3128" },
+        "vault": { "address": "https://vault.example", "kubernetesRole": "runner" },
+    });
+    let report = notes(&servers, &hosts);
+    let line =
+        "pool web: port 3128 of 10.0.0.5/32 for the upstream proxy, port 8200 of any address for Vault\n";
+    assert!(report.contains(line), "{report}");
+    assert!(!notes(&json!({}), &json!("none")).contains("floor.network"));
 }

@@ -77,6 +77,34 @@ const REFUSED: &[(&str, &str)] = &[
         "{\"runner\": {\"config\": {\"slots\": 1000}}}",
         "runner.config.slots: Must be less than or equal to 128",
     ),
+    (
+        "{\"runner\": {\"egress\": {\"upstream\": {\"credentialSecret\": {\"name\": \"x\"}}}}}",
+        "pools.default.egress.upstream: credentialSecret is set without proxy",
+    ),
+    (
+        "{\"runner\": {\"egress\": {\"upstream\": {\"proxy\": \"https://p:1\"}}}}",
+        "runner.egress.upstream.proxy: Does not match",
+    ),
+    (
+        "{\"runner\": {\"egress\": {\"vault\": {\"address\": \"https://v\"}}}}",
+        "egress.vault: set exactly one of kubernetesRole and tokenSecret",
+    ),
+    (
+        "{\"runner\": {\"egress\": {\"vault\": {\"kubernetesRole\": \"r\"}}}}",
+        "egress.vault: address is missing",
+    ),
+    (
+        "{\"runner\": {\"egress\": {\"secrets\": {\"A\": {\"requests\": [\"x.example\"]}}}}}",
+        "egress.secrets.A: set exactly one of secret and vault",
+    ),
+    (
+        "{\"runner\": {\"egress\": {\"secrets\": {\"A\": {\"requests\": [\"x.example\"], \"vault\": {\"path\": \"p\", \"field\": \"f\"}}}}}}",
+        "egress.secrets.A: vault is set without pools.default.egress.vault.address",
+    ),
+    (
+        "{\"runner\": {\"egress\": {\"secrets\": {\"A\": {\"requests\": [\"x.example\"], \"file\": \"/x\"}}}}}",
+        "runner.egress.secrets.A: Additional property file is not allowed",
+    ),
     ("{\"runner\": {\"image\": {\"digest\": \"latest\"}}}", "runner.image.digest: Does not match pattern"),
     ("{\"tokens\": {\"agent\": {\"roles\": [\"root\"]}}}", "must be one of the following: \"executor\""),
     ("{\"tokens\": {\"agent\": {\"roles\": [\"runner\"]}}}", "must be one of the following: \"executor\""),

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs every test of `make test-long`. A test of a package registry that this host does not reach is not run. The last
+# lines name each such test, with the reason.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+# The tests that need a registry, each with an address of every host that it uses.
+REGISTRIES='registries::long::pip_installs_from_pypi https://pypi.org https://files.pythonhosted.org
+documentation::long::the_commands_of_the_readme_that_need_a_registry_run https://pypi.org https://files.pythonhosted.org
+registries::long::npm_installs_from_npms_registry https://registry.npmjs.org
+registries::long::cargo_fetches_from_crates_io https://index.crates.io https://static.crates.io'
+# The time for one answer, in seconds.
+PATIENCE=15
+
+left=()
+filter='all()'
+while read -r test addresses; do
+    for address in $addresses; do
+        # Any answer over TLS shows that the host is reached.
+        reason=$(curl --silent --show-error --head --output /dev/null --max-time "$PATIENCE" "$address" 2>&1) &&
+            continue
+        left+=("$test: $address is not reached from this host: $reason")
+        filter+=" and not test(=$test)"
+        break
+    done
+done <<<"$REGISTRIES"
+
+build_tests || exit 1
+# The default filter of the profile `long` applies in addition.
+AIRLOCK_TEST_LONG=1 cargo nextest run --profile long --locked --workspace --no-fail-fast -E "$filter"
+code=$?
+[ "${#left[@]}" -eq 0 ] || for one in "${left[@]}"; do say "not run: $one"; done
+exit "$code"

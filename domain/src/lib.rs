@@ -49,7 +49,7 @@ pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
     SessionSnapshot, StartJob, ToRunner,
 };
-pub use network::{Inspection, NetworkRules};
+pub use network::{ConnectionQuestions, Inspection, NetworkRules};
 pub use network_layers::NetworkLayer;
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage, OutputStream, Pty, TerminalSize};
 pub use ports::{PortRange, PortRangeError};

@@ -93,7 +93,8 @@ fn judge(used: &Used, target: &Target) -> Result<Option<String>, String> {
         return Ok(Some(format!("the rules allow it, but not this use; {reason}")));
     };
     if !rule.is_empty() {
-        return Err(format!("`{rule}` of the {first} denies it; {reason}"));
+        let verb = if rule.starts_with("Network(") { "asks about" } else { "denies" };
+        return Err(format!("`{rule}` of the {first} {verb} it; {reason}"));
     }
     if !address_kind.is_empty() {
         return Err(format!("it is at an internal address ({address_kind}); {reason}"));

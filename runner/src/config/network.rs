@@ -17,7 +17,7 @@ pub struct NetworkConfig {
 }
 
 impl From<NetworkRules> for NetworkConfig {
-    fn from(NetworkRules { any, allow, deny, warn: _ }: NetworkRules) -> Self {
+    fn from(NetworkRules { any, allow, deny, warn: _, ask: _ }: NetworkRules) -> Self {
         Self { any, allow, deny }
     }
 }

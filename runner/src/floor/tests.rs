@@ -44,6 +44,7 @@ pub(crate) fn grant() -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

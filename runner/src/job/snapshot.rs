@@ -116,6 +116,7 @@ fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

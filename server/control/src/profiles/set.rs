@@ -72,6 +72,7 @@ impl Profiles {
             }
             profile.sandbox.root_binds.extend(settings.root_binds.iter().cloned());
             if profile.name() == WITH_NETWORK {
+                profile.own_network.rules.clone_from(&settings.network);
                 profile.network.clone_from(&settings.network);
                 profile.port_forward.clone_from(&settings.port_forward);
             }

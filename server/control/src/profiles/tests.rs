@@ -350,7 +350,7 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
     let profiles = load(&files).expect("profiles");
     let rules = |any, allow: &[&str], deny: &[&str]| {
         let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-        NetworkRules { any, allow: owned(allow), deny: owned(deny), warn: false }
+        NetworkRules { any, allow: owned(allow), deny: owned(deny), ..NetworkRules::default() }
     };
     let warns = NetworkRules { warn: true, ..rules(false, &["a.example"], &["x.example"]) };
     for (name, expected) in [

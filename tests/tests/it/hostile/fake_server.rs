@@ -325,6 +325,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

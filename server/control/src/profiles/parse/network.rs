@@ -4,7 +4,10 @@ use airlock_config::{OrNone, Problem};
 use airlock_domain::{Inspection, NetworkRules};
 use airlock_network::{RequestRule, RequestRuleError, Rules};
 
+use airlock_policy::{Rule, Rules as PolicyRules};
+
 use super::{confine::extend, keys::Network, names::is_secret, problem::problem};
+use crate::profiles::resolve::OwnNetwork;
 
 /// The key of the rules.
 const KEY: &str = "network";
@@ -42,11 +45,12 @@ fn wrong_rule(list: &str, index: usize, parsed: Result<RequestRule, RequestRuleE
 /// inspected hosts stay inspected. Secrets and `warn` are replaced like allowed hosts.
 pub(super) fn apply(
     given: Option<&OrNone<Network>>,
-    network: &mut NetworkRules,
+    own: &mut OwnNetwork,
     inspection: &mut Inspection,
-    problems: &mut Vec<Problem>,
 ) {
     let Some(OrNone(given)) = given else { return };
+    own.is_off = given.is_none();
+    let network = &mut own.rules;
     let none = Network::default();
     let Network { any, allow, deny, inspect, secrets, warn } = given.as_ref().unwrap_or(&none);
     network.any = *any;
@@ -57,6 +61,22 @@ pub(super) fn apply(
     extend(&mut inspection.requests, inspect);
     inspection.secrets.clear();
     extend(&mut inspection.secrets, secrets);
+}
+
+/// Returns the network with the rules of the policy about hosts. `network = "none"` leaves only those that deny.
+pub(super) fn effective(own: &OwnNetwork, rules: &PolicyRules) -> NetworkRules {
+    let hosts = |list: &[Rule]| PolicyRules::hosts(list).map(str::to_owned).collect::<Vec<_>>();
+    let mut network = own.rules.clone();
+    extend(&mut network.deny, &hosts(&rules.deny));
+    if !own.is_off {
+        extend(&mut network.allow, &hosts(&rules.allow));
+        extend(&mut network.ask, &hosts(&rules.ask));
+    }
+    network
+}
+
+/// Checks the number and the size of all entries.
+pub(super) fn check_limits(network: &NetworkRules, inspection: &Inspection, problems: &mut Vec<Problem>) {
     if let Some(limit) = network.beyond_limit().or_else(|| inspection.beyond_limit()) {
         problems.push(problem(KEY, format!("{limit}, including inherited ones"), "remove entries"));
     }

@@ -46,7 +46,7 @@ pub use grant::{
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, ForwardId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
-    Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
+    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
     SessionSnapshot, StartJob, ToRunner,
 };
 pub use network::{ConnectionQuestions, Inspection, NetworkRules};

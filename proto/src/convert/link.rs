@@ -10,7 +10,7 @@ use crate::{
     v1,
 };
 use airlock_domain::{
-    Capability, FromRunner, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
+    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
     ToRunner,
 };
 
@@ -26,6 +26,13 @@ impl From<FromRunner> for wire::ConnectRequest {
             FromRunner::Session(report) => Up::Session(report.into()),
             FromRunner::Draining { over } => Up::Draining(wire::Draining { over }),
             FromRunner::Probed { number } => Up::Probed(wire::Probed { number }),
+            FromRunner::Asked(asked) => Up::ConnectionAsked(asked.into()),
+            FromRunner::Unasked { execution_id, approval_id } => {
+                Up::ConnectionUnasked(wire::ConnectionUnasked {
+                    approval_id: approval_id.to_string(),
+                    execution_id: execution_id.to_string(),
+                })
+            }
         };
         Self { message: Some(message) }
     }
@@ -43,6 +50,40 @@ impl TryFrom<wire::ConnectRequest> for FromRunner {
             Up::Session(report) => Self::Session(report.try_into()?),
             Up::Draining(wire::Draining { over }) => Self::Draining { over },
             Up::Probed(wire::Probed { number }) => Self::Probed { number },
+            Up::ConnectionAsked(asked) => Self::Asked(asked.try_into()?),
+            Up::ConnectionUnasked(unasked) => Self::Unasked {
+                execution_id: parsed("connection_unasked.execution_id", &unasked.execution_id)?,
+                approval_id: parsed("connection_unasked.approval_id", &unasked.approval_id)?,
+            },
+        })
+    }
+}
+
+impl From<ConnectionAsked> for wire::ConnectionAsked {
+    fn from(asked: ConnectionAsked) -> Self {
+        Self {
+            approval_id: asked.approval_id.to_string(),
+            execution_id: asked.execution_id.to_string(),
+            host: asked.host,
+            port: asked.port.into(),
+            rule: asked.rule,
+            wait: Some(wire_duration(asked.wait)),
+        }
+    }
+}
+
+impl TryFrom<wire::ConnectionAsked> for ConnectionAsked {
+    type Error = ConvertError;
+
+    fn try_from(asked: wire::ConnectionAsked) -> Result<Self, ConvertError> {
+        let port = u16::try_from(asked.port);
+        Ok(Self {
+            approval_id: parsed("connection_asked.approval_id", &asked.approval_id)?,
+            execution_id: parsed("connection_asked.execution_id", &asked.execution_id)?,
+            host: asked.host,
+            port: port.map_err(|_| ConvertError::new("connection_asked.port", "is not a port"))?,
+            rule: asked.rule,
+            wait: duration("connection_asked.wait", asked.wait)?,
         })
     }
 }
@@ -181,8 +222,15 @@ impl TryFrom<wire::SessionReport> for SessionReport {
 impl From<ToRunner> for wire::ConnectResponse {
     fn from(message: ToRunner) -> Self {
         let message = match message {
-            ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace } => {
+            ToRunner::Welcome {
+                server_id,
+                protocol_version,
+                heartbeat_interval,
+                link_grace,
+                takes_questions,
+            } => {
                 Down::Welcome(wire::Welcome {
+                    takes_questions,
                     server_id,
                     protocol_version,
                     heartbeat_interval: Some(wire_duration(heartbeat_interval)),
@@ -227,6 +275,18 @@ impl From<ToRunner> for wire::ConnectResponse {
                     network: network.map(Into::into),
                 })
             }
+            ToRunner::AnswerConnection { execution_id, approval_id, answer } => {
+                let (allowed, reason) = match answer {
+                    ConnectionAnswer::Allowed => (true, String::new()),
+                    ConnectionAnswer::Refused { reason } => (false, reason),
+                };
+                Down::AnswerConnection(wire::AnswerConnection {
+                    approval_id: approval_id.to_string(),
+                    execution_id: execution_id.to_string(),
+                    allowed,
+                    reason,
+                })
+            }
             ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
             ToRunner::Probe { number } => Down::Probe(wire::Probe { number }),
             ToRunner::OpenExchange { ticket } => Down::OpenExchange(wire::OpenExchange { ticket }),
@@ -246,6 +306,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 protocol_version: welcome.protocol_version,
                 heartbeat_interval: duration("welcome.heartbeat_interval", welcome.heartbeat_interval)?,
                 link_grace: duration("welcome.link_grace", welcome.link_grace)?,
+                takes_questions: welcome.takes_questions,
             },
             Down::OpenSession(open) => Self::OpenSession {
                 session_id: parsed("open_session.session_id", &open.session_id)?,
@@ -283,6 +344,14 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 session_id: parsed("set_session_network.session_id", &set.session_id)?,
                 version: set.version,
                 network: set.network.map(Into::into),
+            },
+            Down::AnswerConnection(answer) => Self::AnswerConnection {
+                execution_id: parsed("answer_connection.execution_id", &answer.execution_id)?,
+                approval_id: parsed("answer_connection.approval_id", &answer.approval_id)?,
+                answer: match answer.allowed {
+                    true => ConnectionAnswer::Allowed,
+                    false => ConnectionAnswer::Refused { reason: answer.reason },
+                },
             },
             Down::Drain(wire::Drain { undo }) => Self::Drain { undo },
             Down::Probe(wire::Probe { number }) => Self::Probe { number },

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{connection::Connection, inspection::Inspection};
+use crate::{connection::Connection, inspection::Inspection, question::Questions};
 
 /// The credential of an execution: 32 random bytes, as 64 hexadecimal digits. Its `Debug` form does not contain it.
 #[derive(Clone)]
@@ -99,6 +99,8 @@ pub struct Access {
     pub layers: watch::Receiver<Arc<Layers>>,
     /// The hosts whose TLS the proxy inspects, and the secrets that it inserts. `None`: it inspects nothing.
     pub inspection: Option<Arc<Inspection>>,
+    /// Asks a person about targets. `None`: a connection that a rule asks about is refused.
+    pub questions: Option<Arc<dyn Questions>>,
     /// Where connections are reported.
     pub events: Events,
     /// Ends the access, and closes its connections.

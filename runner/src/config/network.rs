@@ -22,9 +22,9 @@ impl From<NetworkRules> for NetworkConfig {
     }
 }
 
-/// The floor cannot warn, so that no profile exceeds it.
+/// The floor cannot warn or ask, so that no profile exceeds it.
 impl From<NetworkConfig> for NetworkRules {
     fn from(NetworkConfig { any, allow, deny }: NetworkConfig) -> Self {
-        Self { any, allow, deny, warn: false }
+        Self { any, allow, deny, ..Self::default() }
     }
 }

@@ -16,7 +16,7 @@ use airlock_sandbox::env::Scrubbed;
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 
-use crate::egress::LiveLayers;
+use crate::egress::{ExecutionQuestions, LiveLayers};
 use crate::floor::Network;
 use crate::secrets::Replacer;
 use crate::session::OpenSession;
@@ -33,6 +33,8 @@ pub(crate) struct Handle {
     pub(crate) input: Option<Input>,
     /// The layers of its network. `None` if it has no network.
     pub(crate) network: Option<LiveLayers>,
+    /// The questions about its connections. `None` if it has no network.
+    pub(crate) questions: Option<Arc<ExecutionQuestions>>,
     /// The queue of signals, while the job runs.
     signals: Mutex<Option<mpsc::Sender<Signal>>>,
     background: watch::Sender<Option<Duration>>,
@@ -43,12 +45,13 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Creates the handle of a newly accepted job.
+    /// Creates the handle of a newly accepted job, without questions.
     pub(crate) fn new(input: Option<Input>, network: Option<LiveLayers>) -> Self {
         Self {
             switch: EndSwitch::new(),
             input,
             network,
+            questions: None,
             signals: Mutex::default(),
             background: watch::Sender::new(None),
             unkept: OnceLock::new(),

@@ -16,7 +16,7 @@ use std::{
 };
 
 use airlock_domain::{
-    CommandSpec, Decided, Grant, SandboxProfile, SessionSnapshot,
+    CommandSpec, ConnectionQuestions, Decided, Grant, SandboxProfile, SessionSnapshot,
     limits::{SEARCH_PATH_BYTES, SHELL_INIT_BYTES, SNAPSHOT_BYTES},
 };
 use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, WORKSPACE};

@@ -10,7 +10,7 @@ use std::{
 };
 
 use airlock_domain::{
-    Cause, CommandSpec, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
+    Cause, CommandSpec, ConnectionQuestions, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
     ExecutionResult, FromRunner, Grant, Inspection, JobPhase, JobReport, NetworkMode, OutputStream,
     PathRules, Protect, PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase,
     SessionSnapshot, Sockets, StartJob, ToRunner,

@@ -130,6 +130,7 @@ impl Fixture {
             processes: None,
             layers: receiver,
             inspection,
+            questions: None,
             events: events.clone(),
             cancel: cancel.clone(),
         };

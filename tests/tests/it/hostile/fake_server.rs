@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules, Protect,
+    CommandSpec, ConnectionQuestions, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules, Protect,
     SandboxLimits, SandboxProfile, SessionId, Sockets, StartJob,
 };
 use airlock_proto::{
@@ -176,6 +176,7 @@ pub(crate) fn welcome() -> wire::Welcome {
         protocol_version: LINK_PROTOCOL_VERSION,
         heartbeat_interval: Some(HEARTBEAT.try_into().unwrap()),
         link_grace: Some(prost_types::Duration { seconds: 240, nanos: 0 }),
+        takes_questions: true,
     }
 }
 

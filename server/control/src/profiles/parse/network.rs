@@ -65,12 +65,17 @@ pub(super) fn apply(
 
 /// Returns the network with the rules of the policy about hosts. `network = "none"` leaves only those that deny.
 pub(super) fn effective(own: &OwnNetwork, rules: &PolicyRules) -> NetworkRules {
-    let hosts = |list: &[Rule]| PolicyRules::hosts(list).map(str::to_owned).collect::<Vec<_>>();
+    let add = |list: &mut Vec<String>, rules: &[Rule]| {
+        let hosts: Vec<String> = PolicyRules::hosts(rules).map(str::to_owned).collect();
+        if !hosts.is_empty() {
+            extend(list, &hosts);
+        }
+    };
     let mut network = own.rules.clone();
-    extend(&mut network.deny, &hosts(&rules.deny));
+    add(&mut network.deny, &rules.deny);
     if !own.is_off {
-        extend(&mut network.allow, &hosts(&rules.allow));
-        extend(&mut network.ask, &hosts(&rules.ask));
+        add(&mut network.allow, &rules.allow);
+        add(&mut network.ask, &rules.ask);
     }
     network
 }

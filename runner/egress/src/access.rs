@@ -9,13 +9,13 @@ use std::{
     },
 };
 
-use airlock_network::Layers;
+use airlock_network::{Layers, Target};
 use async_trait::async_trait;
 use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{connection::Connection, inspection::Inspection, question::Questions};
+use crate::{connection::Connection, inspection::Inspection};
 
 /// The credential of an execution: 32 random bytes, as 64 hexadecimal digits. Its `Debug` form does not contain it.
 #[derive(Clone)]
@@ -86,6 +86,27 @@ pub trait Processes: fmt::Debug + Send + Sync {
     /// Returns whether a process of the execution has the socket that is bound to `client` and connected to `proxy`.
     /// False in case of doubt.
     async fn hold(&self, client: SocketAddr, proxy: SocketAddr) -> bool;
+}
+
+/// Asks a person about connections of an execution.
+#[async_trait]
+pub trait Questions: fmt::Debug + Send + Sync {
+    /// Waits for the answer about a target. Connections to the same target share one question. Dropping the future of the
+    /// last of them ends the question.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why there is no positive answer. The wait is bounded.
+    async fn ask(&self, target: &Target, rule: &str) -> Result<(), Unanswered>;
+}
+
+/// The reason why a connection has no positive answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The reason, as the second half of a sentence: `nobody answered within 60 seconds`.
+    pub question: String,
+    /// The action that helps.
+    pub remedy: String,
 }
 
 /// The access of one execution to the network.

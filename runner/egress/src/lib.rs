@@ -41,7 +41,7 @@ mod socks;
 mod tunnel;
 mod upstream;
 
-pub use access::{Access, Events, Processes, Token};
+pub use access::{Access, Events, Processes, Questions, Token, Unanswered};
 pub use connection::{Connection, Outcome, Protocol};
 pub use http::ONE_HOP;
 pub use hyper::header::HeaderName;
@@ -50,6 +50,5 @@ pub use inspection::{
 };
 pub use limits::Limits;
 pub use proxy::Proxy;
-pub use question::{Questions, Unanswered};
 pub use resolve::{Resolver, SystemResolver};
 pub use upstream::{Upstream, UpstreamError};

@@ -18,7 +18,7 @@ use crate::{
     connection::Protocol,
     dial,
     limits::Limits,
-    question::Permitted,
+    question::{self, Permitted},
     report::{Meter, Report, SharedReport, amend},
     resolve::Resolver,
     upstream::Upstream,
@@ -154,7 +154,9 @@ impl Execution {
         target: &Target,
         report: &mut Report,
     ) -> Result<(TcpStream, Option<IpAddr>, bool), NotOpened> {
-        let Permitted { layers, rule, ignored, is_raw } = self.permit(target).await?;
+        let permitted = question::permit(&self.access, &self.common.guard, target).await;
+        let Permitted { layers, rule, ignored, is_raw } =
+            permitted.map_err(|refusal| NotOpened::Refused(Box::new(refusal)))?;
         let deadline = time::Instant::now() + self.limits().connect;
         let upstream = self.common.upstream.as_ref();
         let addresses = match time::timeout_at(deadline, self.addresses(target)).await {

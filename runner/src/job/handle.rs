@@ -45,13 +45,17 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Creates the handle of a newly accepted job, without questions.
-    pub(crate) fn new(input: Option<Input>, network: Option<LiveLayers>) -> Self {
+    /// Creates the handle of a newly accepted job.
+    pub(crate) fn new(
+        input: Option<Input>,
+        network: Option<LiveLayers>,
+        questions: Option<Arc<ExecutionQuestions>>,
+    ) -> Self {
         Self {
             switch: EndSwitch::new(),
             input,
             network,
-            questions: None,
+            questions,
             signals: Mutex::default(),
             background: watch::Sender::new(None),
             unkept: OnceLock::new(),
@@ -201,7 +205,7 @@ mod tests {
 
     #[test]
     fn signals_count_only_while_the_job_runs_and_are_bounded() {
-        let handle = Handle::new(None, None);
+        let handle = Handle::new(None, None, None);
         assert!(handle.signal(Signal::Kill), "before it runs");
         let mut signals = handle.signals();
         assert!(signals.try_recv().is_err(), "a signal from before is not kept");
@@ -216,7 +220,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_detach_counts() {
-        let handle = Handle::new(None, None);
+        let handle = Handle::new(None, None, None);
         assert!(!handle.is_detached());
         handle.detach(Duration::from_secs(1));
         handle.detach(Duration::from_secs(2));

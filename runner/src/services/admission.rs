@@ -189,7 +189,7 @@ impl Admission {
             snapshot,
             session,
             traceparent: offer.traceparent.clone(),
-            handle: Arc::new(Handle { questions, ..Handle::new(input, live) }),
+            handle: Arc::new(Handle::new(input, live, questions)),
         };
         Ok((job, self.room()))
     }

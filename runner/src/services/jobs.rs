@@ -11,8 +11,8 @@ use std::{
 };
 
 use airlock_domain::{
-    CancelledBy, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, NetworkRules,
-    SessionId, Signal, TerminalSize,
+    ApprovalId, CancelledBy, Cause, ConnectionAnswer, ConnectionQuestions, Epoch, ExecutionId,
+    ExecutionResult, FromRunner, JobPhase, JobReport, NetworkRules, SessionId, Signal, TerminalSize,
 };
 use airlock_faults::{Point, hit};
 use airlock_runner_lifecycle::jobs::{Effect, Event, Known, OfferKey, Room, Terms};

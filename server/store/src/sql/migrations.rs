@@ -36,6 +36,7 @@ const SQLITE_FILES: &[File] = files!(
     "0014_forwards.sql"
     "0015_connections.sql"
     "0016_audit_networks.sql"
+    "0017_connection_questions.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -51,6 +52,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0009_forwards.sql"
     "0010_connections.sql"
     "0011_audit_networks.sql"
+    "0012_connection_questions.sql"
 );
 
 /// The migrations of SQLite.

@@ -71,8 +71,13 @@ pub struct ConnectionAsked {
 pub enum ConnectionAnswer {
     /// The execution may connect to this host and port.
     Allowed,
-    /// It may not.
-    Refused {
+    /// A person denied it. The execution does not ask again.
+    Denied {
+        /// The reason, as the second half of a sentence.
+        reason: String,
+    },
+    /// Nobody answers this question. A later connection asks again.
+    Unanswered {
         /// The reason, as the second half of a sentence.
         reason: String,
     },

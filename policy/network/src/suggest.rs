@@ -55,7 +55,8 @@ pub struct OtherChange {
 pub fn suggest(connections: &[Used]) -> Suggestion {
     let mut needed = BTreeSet::new();
     let mut others = BTreeSet::new();
-    for used in connections {
+    // A connection that a person allowed needs no entry.
+    for used in connections.iter().filter(|used| used.refused || !used.rule.starts_with("Network(")) {
         let text = format!("{}:{}", used.host, used.port);
         let judged = match Target::parse(&text) {
             Ok(target) => judge(used, &target).map(|also| (target, also)),

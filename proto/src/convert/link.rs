@@ -276,15 +276,17 @@ impl From<ToRunner> for wire::ConnectResponse {
                 })
             }
             ToRunner::AnswerConnection { execution_id, approval_id, answer } => {
-                let (allowed, reason) = match answer {
-                    ConnectionAnswer::Allowed => (true, String::new()),
-                    ConnectionAnswer::Refused { reason } => (false, reason),
+                let (allowed, denied, reason) = match answer {
+                    ConnectionAnswer::Allowed => (true, false, String::new()),
+                    ConnectionAnswer::Denied { reason } => (false, true, reason),
+                    ConnectionAnswer::Unanswered { reason } => (false, false, reason),
                 };
                 Down::AnswerConnection(wire::AnswerConnection {
                     approval_id: approval_id.to_string(),
                     execution_id: execution_id.to_string(),
                     allowed,
                     reason,
+                    denied,
                 })
             }
             ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
@@ -348,9 +350,10 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::AnswerConnection(answer) => Self::AnswerConnection {
                 execution_id: parsed("answer_connection.execution_id", &answer.execution_id)?,
                 approval_id: parsed("answer_connection.approval_id", &answer.approval_id)?,
-                answer: match answer.allowed {
-                    true => ConnectionAnswer::Allowed,
-                    false => ConnectionAnswer::Refused { reason: answer.reason },
+                answer: match (answer.denied, answer.allowed) {
+                    (true, _) => ConnectionAnswer::Denied { reason: answer.reason },
+                    (false, true) => ConnectionAnswer::Allowed,
+                    (false, false) => ConnectionAnswer::Unanswered { reason: answer.reason },
                 },
             },
             Down::Drain(wire::Drain { undo }) => Self::Drain { undo },

@@ -317,7 +317,12 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::AnswerConnection {
             execution_id: ExecutionId::new(),
             approval_id: ApprovalId::new(),
-            answer: ConnectionAnswer::Refused { reason: "no".to_owned() },
+            answer: ConnectionAnswer::Denied { reason: "no".to_owned() },
+        },
+        ToRunner::AnswerConnection {
+            execution_id: ExecutionId::new(),
+            approval_id: ApprovalId::new(),
+            answer: ConnectionAnswer::Unanswered { reason: "too many".to_owned() },
         },
         ToRunner::SetSessionNetwork { session_id, version: u64::MAX, network: Some(network("a.b")) },
         ToRunner::Drain { undo: true },

@@ -80,14 +80,15 @@ impl ExecutionQuestions {
     /// Passes on the answer of a server. An answer to a question that is no longer open is ignored.
     pub(crate) fn answer(&self, id: ApprovalId, answer: &ConnectionAnswer) {
         let mut state = self.state();
-        for standing in state.targets.values_mut() {
-            if let Standing::Open(question) = standing
-                && question.asked.approval_id == id
-            {
-                question.answer.send_replace(Some(answer.clone()));
-                *standing = Standing::Answered(answer.clone());
-                return;
-            }
+        let is_this = |standing: &Standing| {
+            matches!(standing, Standing::Open(question) if question.asked.approval_id == id)
+        };
+        let Some((target, _)) = state.targets.iter().find(|(_, standing)| is_this(standing)) else { return };
+        let target = target.clone();
+        let Some(Standing::Open(question)) = state.targets.remove(&target) else { return };
+        question.answer.send_replace(Some(answer.clone()));
+        if !matches!(answer, ConnectionAnswer::Unanswered { .. }) {
+            state.targets.insert(target, Standing::Answered(answer.clone()));
         }
     }
 
@@ -184,9 +185,13 @@ impl ExecutionQuestions {
 fn as_result(answer: &ConnectionAnswer) -> Result<(), Unanswered> {
     match answer {
         ConnectionAnswer::Allowed => Ok(()),
-        ConnectionAnswer::Refused { reason } => {
+        ConnectionAnswer::Denied { reason } => {
             Err(Unanswered { question: reason.clone(), remedy: "do without this host".to_owned() })
         }
+        ConnectionAnswer::Unanswered { reason } => Err(Unanswered {
+            question: reason.clone(),
+            remedy: format!("connect again, or {NAME_THE_HOST}"),
+        }),
     }
 }
 
@@ -255,7 +260,7 @@ mod tests {
         assert_eq!((first.await.unwrap(), second.await.unwrap()), (Ok(()), Ok(())));
         assert!(!other.is_finished(), "an answer covers one port");
         let reason = "a person said no".to_owned();
-        questions.answer(about_other.approval_id, &ConnectionAnswer::Refused { reason: reason.clone() });
+        questions.answer(about_other.approval_id, &ConnectionAnswer::Denied { reason: reason.clone() });
         assert_eq!(other.await.unwrap().unwrap_err().question, reason);
         // Both answers hold for the execution.
         assert_eq!(questions.ask(&target("a.example:443"), "r").await, Ok(()));
@@ -272,6 +277,13 @@ mod tests {
         let asked = next(&mut queue).await;
         let unasked = |id| FromRunner::Unasked { execution_id: asked.execution_id, approval_id: id };
         assert_eq!(queue.recv().await, Some(unasked(asked.approval_id)));
+
+        let again = Arc::clone(&questions);
+        let task = tokio::spawn(async move { again.ask(&target("a.example:443"), "r").await });
+        let asked = next(&mut queue).await;
+        let reason = "too many questions are open".to_owned();
+        questions.answer(asked.approval_id, &ConnectionAnswer::Unanswered { reason });
+        assert!(task.await.unwrap().unwrap_err().remedy.starts_with("connect again"));
 
         let again = Arc::clone(&questions);
         let task = tokio::spawn(async move { again.ask(&target("a.example:443"), "r").await });

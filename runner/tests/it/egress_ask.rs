@@ -82,7 +82,7 @@ async fn an_answer_covers_one_host_and_port_of_one_execution() {
     let again = asked(&mut it, next).await;
     assert_ne!(again.approval_id, question.approval_id, "another execution asks again");
     let reason = "a person denied it: not today".to_owned();
-    answer(&it, &again, ConnectionAnswer::Refused { reason: reason.clone() }).await;
+    answer(&it, &again, ConnectionAnswer::Denied { reason: reason.clone() }).await;
     let result = it.job(next, JobPhase::Ended).await.result.unwrap();
     assert_eq!(it.text(next, OutputStream::Stdout).await, "403\n");
     assert!(result.violations.iter().any(|one| one.detail.contains(&reason)), "{:?}", result.violations);

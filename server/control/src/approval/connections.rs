@@ -32,7 +32,7 @@ impl Approvals {
             is_placed(record.state) && record.runner_id.as_ref() == Some(&link.hello.runner_id)
         };
         let Some(record) = record.filter(is_here) else {
-            self.send_answer(link, &asked, refused("the command does not run any more")).await;
+            self.send_answer(link, &asked, unanswered("the command does not run any more")).await;
             return Ok(());
         };
         let approval = of_connection(&record, &asked);
@@ -45,11 +45,11 @@ impl Approvals {
                 }
             }
             ConnectionQuestion::Over => {
-                self.send_answer(link, &asked, refused("the command does not run any more")).await;
+                self.send_answer(link, &asked, unanswered("the command does not run any more")).await;
             }
             ConnectionQuestion::Full => {
                 let why = format!("{OPEN_PER_TENANT} questions about connections of the tenant are open");
-                self.send_answer(link, &asked, refused(&why)).await;
+                self.send_answer(link, &asked, unanswered(&why)).await;
             }
         }
         Ok(())
@@ -105,8 +105,13 @@ pub(super) fn not_remembered() -> ApiError {
     }
 }
 
-fn refused(reason: &str) -> ConnectionAnswer {
-    ConnectionAnswer::Refused { reason: reason.to_owned() }
+fn unanswered(reason: &str) -> ConnectionAnswer {
+    ConnectionAnswer::Unanswered { reason: reason.to_owned() }
+}
+
+fn denied(reason: &str) -> ConnectionAnswer {
+    let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    ConnectionAnswer::Denied { reason: format!("a person denied it{said}") }
 }
 
 /// Returns the answer to an approval that is no longer open.
@@ -114,10 +119,9 @@ fn answer_of(approval: &ApprovalRecord) -> Option<ConnectionAnswer> {
     match approval.state {
         ApprovalState::Open => None,
         ApprovalState::Allowed => Some(ConnectionAnswer::Allowed),
-        ApprovalState::Denied if approval.reason.is_empty() => Some(refused("a person denied it")),
-        ApprovalState::Denied => Some(refused(&format!("a person denied it: {}", approval.reason))),
-        ApprovalState::Expired => Some(refused("nobody answered in time")),
-        ApprovalState::Withdrawn => Some(refused("the question was withdrawn")),
+        ApprovalState::Denied => Some(denied(&approval.reason)),
+        ApprovalState::Expired => Some(unanswered("nobody answered in time")),
+        ApprovalState::Withdrawn => Some(unanswered("the question was withdrawn")),
     }
 }
 

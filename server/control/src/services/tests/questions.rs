@@ -134,7 +134,7 @@ async fn an_answer_is_stored_and_sent_to_the_runner() {
     assert_eq!(answered(&mut runner, &a).await, ConnectionAnswer::Allowed);
     let no = ApproverAnswer::Deny { reason: "not today".to_owned() };
     decide("bob", &approvals[1], &approvals[1].binding, no).await.unwrap();
-    let refused = ConnectionAnswer::Refused { reason: "a person denied it: not today".to_owned() };
+    let refused = ConnectionAnswer::Denied { reason: "a person denied it: not today".to_owned() };
     assert_eq!(answered(&mut runner, &b).await, refused);
     let entries = world.store.connection_answers(10).await.unwrap();
     let noted: Vec<_> = entries.iter().map(|one| (one.principal.as_str(), one.answer)).collect();
@@ -155,7 +155,7 @@ async fn a_question_ends_without_an_answer_in_time_with_its_connection_and_with_
     tokio::time::sleep(Duration::from_millis(50)).await;
     reconcile_once(&world.services.reconciler).await.unwrap();
     let reason = "nobody answered in time".to_owned();
-    assert_eq!(answered(&mut runner, &short).await, ConnectionAnswer::Refused { reason });
+    assert_eq!(answered(&mut runner, &short).await, ConnectionAnswer::Unanswered { reason });
 
     let [gone, left] = ["b.example", "c.example"].map(|host| question(&job, host, LONG));
     runner.say(FromRunner::Asked(gone.clone())).await;
@@ -172,7 +172,7 @@ async fn a_question_ends_without_an_answer_in_time_with_its_connection_and_with_
         match runner.next().await {
             ToRunner::AnswerConnection { approval_id, answer, .. } => {
                 assert_eq!(approval_id, late.approval_id);
-                assert!(matches!(answer, ConnectionAnswer::Refused { .. }), "{answer:?}");
+                assert!(matches!(answer, ConnectionAnswer::Unanswered { .. }), "{answer:?}");
                 break;
             }
             // The end of the command has other effects.

@@ -165,11 +165,10 @@ impl Questions for ExecutionQuestions {
     async fn ask(&self, target: &Target, rule: &str) -> Result<(), Unanswered> {
         let Some(mut waiting) = self.enter(target, rule)? else { return Ok(()) };
         let deadline = waiting.deadline;
-        match timeout_at(deadline, waiting.answer.wait_for(Option::is_some)).await {
-            Ok(Ok(answer)) => answer.as_ref().map_or_else(|| Err(self.unanswered()), as_result),
-            // The question is removed only when nobody waits.
-            Ok(Err(_)) | Err(_) => Err(self.unanswered()),
-        }
+        let answered = timeout_at(deadline, waiting.answer.wait_for(Option::is_some)).await;
+        // Copied, so that the value is not locked when the end of the wait locks the state.
+        let answered = answered.ok().and_then(Result::ok).and_then(|answer| (*answer).clone());
+        answered.as_ref().map_or_else(|| Err(self.unanswered()), as_result)
     }
 }
 

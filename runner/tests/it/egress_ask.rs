@@ -14,7 +14,8 @@ use crate::{
     fixture::{Fixture, grant},
 };
 
-const MINUTE: Duration = Duration::from_secs(60);
+/// A time that does not pass during a test.
+const LONG: Duration = Duration::from_secs(300);
 
 /// Prints the status of a request through the proxy.
 fn status(address: &str) -> String {
@@ -60,7 +61,7 @@ async fn an_answer_covers_one_host_and_port_of_one_execution() {
     let mut it = fixture_with(&address).await;
     let session = it.open("").await;
     let twice = format!("{0}; {0}", status(&address));
-    let id = it.offer(asks(session, &twice, &address, waits(MINUTE))).await;
+    let id = it.offer(asks(session, &twice, &address, waits(LONG))).await;
     let question = asked(&mut it, id).await;
     let (host, port) = address.rsplit_once(':').unwrap();
     assert_eq!((question.host.as_str(), question.port.to_string().as_str()), (host, port));
@@ -78,7 +79,7 @@ async fn an_answer_covers_one_host_and_port_of_one_execution() {
     let rules: Vec<_> = result.connections.iter().map(|one| (one.verdict, one.rule.clone())).collect();
     assert_eq!(rules, vec![(ConnectionVerdict::Allowed, format!("Network({address})")); 2]);
 
-    let next = it.offer(asks(session, &status(&address), &address, waits(MINUTE))).await;
+    let next = it.offer(asks(session, &status(&address), &address, waits(LONG))).await;
     let again = asked(&mut it, next).await;
     assert_ne!(again.approval_id, question.approval_id, "another execution asks again");
     let reason = "a person denied it: not today".to_owned();
@@ -105,10 +106,10 @@ async fn what_the_grant_answers_is_not_asked_and_without_a_wait_nobody_is_asked(
         deny: vec![address.clone()],
         ..NetworkRules::default()
     };
-    let denied = Grant { egress: vec![denied], ..asks(session, &status(&address), &address, waits(MINUTE)) };
+    let denied = Grant { egress: vec![denied], ..asks(session, &status(&address), &address, waits(LONG)) };
     let id = it.offer(denied).await;
     assert_eq!(said(&mut it, id).await, "403\n", "a denial wins");
-    let beyond = asks(session, &status("127.0.0.1:1"), "127.0.0.1:1", waits(MINUTE));
+    let beyond = asks(session, &status("127.0.0.1:1"), "127.0.0.1:1", waits(LONG));
     let id = it.offer(beyond).await;
     assert_eq!(said(&mut it, id).await, "403\n", "the floor is not asked about");
     it.link.send(ToRunner::Probe { number: 1 }).await;
@@ -136,12 +137,12 @@ async fn a_wait_ends_in_time_with_the_client_and_with_the_command() {
     assert!(detail.contains("nobody answered within 1 seconds"), "{detail}");
 
     let closes = format!("timeout -s KILL 1 {} || echo closed", status(&address));
-    let id = it.offer(asks(session, &closes, &address, waits(MINUTE))).await;
+    let id = it.offer(asks(session, &closes, &address, waits(LONG))).await;
     let question = asked(&mut it, id).await;
     unasked(&mut it, &question).await;
     assert!(said(&mut it, id).await.contains("closed"));
 
-    let id = it.offer(asks(session, &status(&address), &address, waits(MINUTE))).await;
+    let id = it.offer(asks(session, &status(&address), &address, waits(LONG))).await;
     let question = asked(&mut it, id).await;
     it.link.send(ToRunner::EndJob { execution_id: id, cause: Cause::OutputLimit }).await;
     unasked(&mut it, &question).await;
@@ -154,7 +155,7 @@ async fn an_open_question_is_repeated_on_a_new_link() {
     let (address, _serving) = host().await;
     let mut it = fixture_with(&address).await;
     let session = it.open("").await;
-    let id = it.offer(asks(session, &status(&address), &address, waits(MINUTE))).await;
+    let id = it.offer(asks(session, &status(&address), &address, waits(LONG))).await;
     let question = asked(&mut it, id).await;
     drop(std::mem::replace(&mut it.link.to, mpsc::channel(1).0));
     it.next_link().await;

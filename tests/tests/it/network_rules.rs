@@ -176,7 +176,7 @@ impl Asking {
         let rules: Vec<String> = ask.iter().map(|entry| format!("Network({entry})")).collect();
         let profile = format!(
             "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = {rules:?}\n\
-             [approvals]\nself_approval = {own}\n"
+             [approvals]\nself_approval = {own}\nconnection_wait = \"5m\"\n"
         );
         let site = Site::with(Extras {
             runner_tables: format!("[floor.network]\nallow = {floor:?}\n"),

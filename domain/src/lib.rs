@@ -46,8 +46,8 @@ pub use grant::{
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, ForwardId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
-    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
-    SessionSnapshot, StartJob, ToRunner,
+    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, PushFromRunner, PushToRunner, RunnerHello,
+    SessionPhase, SessionReport, SessionSnapshot, StartJob, ToRunner,
 };
 pub use network::{ConnectionQuestions, Inspection, NetworkRules};
 pub use network_layers::NetworkLayer;

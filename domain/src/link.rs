@@ -6,8 +6,8 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    ApprovalId, Cause, Epoch, ExecutionId, Grant, JobReport, NetworkRules, OutputStream, RunnerId, SandboxProfile,
-    SessionId, Signal, TerminalSize,
+    ApprovalId, Cause, Epoch, ExecutionId, Grant, JobReport, NetworkRules, OutputStream, RunnerId,
+    SandboxProfile, SessionId, Signal, TerminalSize,
 };
 
 /// Runner to server, on the control stream.

@@ -37,7 +37,8 @@ impl Grant {
         match self.egress.iter().chain(&self.command.network).find_map(NetworkRules::beyond_limit) {
             Some(problem) => Err(EncodingError::new(format!("network rules: {problem}"))),
             None => {
-                let inspection = self.profile.inspection.beyond_limit().map(|problem| ("inspection", problem));
+                let inspection =
+                    self.profile.inspection.beyond_limit().map(|problem| ("inspection", problem));
                 let questions = || self.questions.beyond_limit().map(|problem| ("questions", problem));
                 match inspection.or_else(questions) {
                     Some((field, problem)) => Err(EncodingError::new(format!("{field}: {problem}"))),
@@ -96,7 +97,7 @@ mod tests {
         let encoded = String::from_utf8(grant.encode()).unwrap();
         // The profile's own `network` is its interface.
         assert!(!encoded.contains("egress") && !encoded.contains("questions"));
-        assert!( encoded.matches("network").count() == 1, "{encoded}");
+        assert!(encoded.matches("network").count() == 1, "{encoded}");
         let encoded = String::from_utf8(testing::grant().encode()).unwrap();
         assert!(encoded.contains("egress") && encoded.matches("\"network\"").count() == 2, "{encoded}");
     }

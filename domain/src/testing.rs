@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    Bind, BoundFile, CommandSpec, ConnectionQuestions, CreateSession, Decided, DecidedPath, FileState, Given, Grant, Inspection,
-    Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect, ProtectAction,
-    Pty, Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets, StartExecution, TerminalSize,
+    Bind, BoundFile, CommandSpec, ConnectionQuestions, CreateSession, Decided, DecidedPath, FileState, Given,
+    Grant, Inspection, Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect,
+    ProtectAction, Pty, Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets,
+    StartExecution, TerminalSize,
 };
 
 fn texts(one: &str) -> Vec<String> {
@@ -13,7 +14,13 @@ fn texts(one: &str) -> Vec<String> {
 }
 
 fn network(allow: &str) -> NetworkRules {
-    NetworkRules { any: true, allow: texts(allow), deny: texts("gist.github.com"), warn: true, ask: texts("a.example") }
+    NetworkRules {
+        any: true,
+        allow: texts(allow),
+        deny: texts("gist.github.com"),
+        warn: true,
+        ask: texts("a.example"),
+    }
 }
 
 fn labels(key: &str) -> BTreeMap<String, String> {

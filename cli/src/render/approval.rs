@@ -6,7 +6,9 @@ mod terms;
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{decision, escape, execution::push_command, names, table::table, time};
-use airlock_client::v1::{Approval, ApprovalConnection, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell};
+use airlock_client::v1::{
+    Approval, ApprovalConnection, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell,
+};
 
 /// The columns of a command in a table.
 const COMMAND_COLUMNS: usize = 48;

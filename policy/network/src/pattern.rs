@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_pattern_that_is_no_entry_is_refused_with_a_remedy() {
-        for text in ["", "*", "a.*", "https://example.com", "example.com:0", "pipy", "a b", "example.com/tcp"] {
+        for text in ["", "*", "a.*", "https://example.com", "example.com:0", "pipy", "a b", "example.com/tcp"]
+        {
             let problem = HostPattern::parse(text).unwrap_err();
             assert!(problem.contains("; "), "{text}: {problem}");
         }

@@ -130,7 +130,10 @@ impl fmt::Display for Refusal {
         let Self { target, address, rule, question, layer, remedy, .. } = self;
         write!(f, "`{target}`")?;
         if let (Some(rule), Some(question)) = (rule, question) {
-            return write!(f, " needs an answer by the rule `{rule}` of the {layer}, and {question}; {remedy}");
+            return write!(
+                f,
+                " needs an answer by the rule `{rule}` of the {layer}, and {question}; {remedy}"
+            );
         }
         if let Some(RefusedAddress { ip, kind }) = address {
             write!(f, " is at the {kind} address {ip}, which")?;

@@ -241,7 +241,11 @@ fn a_rule_about_a_host_decides_about_commands_that_name_it() {
         ("git clone git@x.asks.example:a/b.git", Verdict::Ask, "Network(*.asks.example)"),
         ("curl http://a.example:8080", Verdict::Ask, "Network(a.example:8080)"),
         ("curl https://no.asks.example", Verdict::Deny, "Network(no.asks.example)"),
-        ("curl https://x.asks.example https://files.pythonhosted.org", Verdict::Deny, "Network(files.pythonhosted.org)"),
+        (
+            "curl https://x.asks.example https://files.pythonhosted.org",
+            Verdict::Deny,
+            "Network(files.pythonhosted.org)",
+        ),
     ] {
         let decision = by_rules(command, None);
         let found = decision.reasons.first().unwrap();

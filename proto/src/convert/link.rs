@@ -10,8 +10,8 @@ use crate::{
     v1,
 };
 use airlock_domain::{
-    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
-    ToRunner,
+    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, JobReport, RunnerHello, SessionPhase,
+    SessionReport, SessionSnapshot, StartJob, ToRunner,
 };
 
 impl From<FromRunner> for wire::ConnectRequest {
@@ -228,15 +228,13 @@ impl From<ToRunner> for wire::ConnectResponse {
                 heartbeat_interval,
                 link_grace,
                 takes_questions,
-            } => {
-                Down::Welcome(wire::Welcome {
-                    takes_questions,
-                    server_id,
-                    protocol_version,
-                    heartbeat_interval: Some(wire_duration(heartbeat_interval)),
-                    link_grace: Some(wire_duration(link_grace)),
-                })
-            }
+            } => Down::Welcome(wire::Welcome {
+                takes_questions,
+                server_id,
+                protocol_version,
+                heartbeat_interval: Some(wire_duration(heartbeat_interval)),
+                link_grace: Some(wire_duration(link_grace)),
+            }),
             ToRunner::OpenSession { session_id, base, profile } => Down::OpenSession(wire::OpenSession {
                 session_id: session_id.to_string(),
                 base,

@@ -72,7 +72,8 @@ impl ExecutionQuestions {
     /// Creates the questions of an execution. The targets that its grant states are answered.
     pub(crate) fn new(execution_id: ExecutionId, given: &ConnectionQuestions, reports: Arc<Reports>) -> Self {
         let answered = given.answered.iter().filter_map(|text| Target::parse(text).ok());
-        let targets = answered.map(|target| (target, Standing::Answered(ConnectionAnswer::Allowed))).collect();
+        let targets =
+            answered.map(|target| (target, Standing::Answered(ConnectionAnswer::Allowed))).collect();
         let wait = given.wait.min(CONNECTION_WAIT_MAX);
         Self { execution_id, wait, reports, state: Mutex::new(State { asked: 0, targets }) }
     }
@@ -80,9 +81,7 @@ impl ExecutionQuestions {
     /// Passes on the answer of a server. An answer to a question that is no longer open is ignored.
     pub(crate) fn answer(&self, id: ApprovalId, answer: &ConnectionAnswer) {
         let mut state = self.state();
-        let is_this = |standing: &Standing| {
-            matches!(standing, Standing::Open(question) if question.asked.approval_id == id)
-        };
+        let is_this = |standing: &Standing| matches!(standing, Standing::Open(question) if question.asked.approval_id == id);
         let Some((target, _)) = state.targets.iter().find(|(_, standing)| is_this(standing)) else { return };
         let target = target.clone();
         let Some(Standing::Open(question)) = state.targets.remove(&target) else { return };
@@ -138,7 +137,8 @@ impl ExecutionQuestions {
     }
 
     fn check_room(&self, state: &State) -> Result<(), Unanswered> {
-        let refused = |question: String, remedy: &str| Err(Unanswered { question, remedy: remedy.to_owned() });
+        let refused =
+            |question: String, remedy: &str| Err(Unanswered { question, remedy: remedy.to_owned() });
         if self.wait.is_zero() {
             let remedy = format!("run the command with `--on-ask wait` (`on_ask: WAIT`), or {NAME_THE_HOST}");
             return refused("the request does not wait for an answer".to_owned(), &remedy);
@@ -187,10 +187,9 @@ fn as_result(answer: &ConnectionAnswer) -> Result<(), Unanswered> {
         ConnectionAnswer::Denied { reason } => {
             Err(Unanswered { question: reason.clone(), remedy: "do without this host".to_owned() })
         }
-        ConnectionAnswer::Unanswered { reason } => Err(Unanswered {
-            question: reason.clone(),
-            remedy: format!("connect again, or {NAME_THE_HOST}"),
-        }),
+        ConnectionAnswer::Unanswered { reason } => {
+            Err(Unanswered { question: reason.clone(), remedy: format!("connect again, or {NAME_THE_HOST}") })
+        }
     }
 }
 
@@ -223,7 +222,10 @@ mod tests {
         Target::parse(text).unwrap()
     }
 
-    fn questions(wait: Duration, answered: &[&str]) -> (Arc<ExecutionQuestions>, tokio::sync::mpsc::Receiver<FromRunner>) {
+    fn questions(
+        wait: Duration,
+        answered: &[&str],
+    ) -> (Arc<ExecutionQuestions>, tokio::sync::mpsc::Receiver<FromRunner>) {
         let reports = Arc::new(Reports::default());
         let (_, _, queue) = reports.attach(1_000, CancellationToken::new(), Vec::new);
         let answered = answered.iter().map(|text| (*text).to_owned()).collect();
@@ -249,7 +251,10 @@ mod tests {
         };
         let (first, second) = (ask("a.example:443"), ask("a.example:443"));
         let asked = next(&mut queue).await;
-        assert_eq!((asked.host.as_str(), asked.port, asked.rule.as_str()), ("a.example", 443, "Network(a.example)"));
+        assert_eq!(
+            (asked.host.as_str(), asked.port, asked.rule.as_str()),
+            ("a.example", 443, "Network(a.example)")
+        );
         let other = ask("a.example:80");
         let about_other = next(&mut queue).await;
         assert_eq!(about_other.port, 80);

@@ -101,13 +101,8 @@ async fn make(services: &Services, server: &ServerConfig) -> Result<Link, LinkEn
 }
 
 fn welcome(services: &Services, first: &ToRunner) -> Result<Welcome, LinkEnd> {
-    let ToRunner::Welcome {
-        server_id,
-        protocol_version,
-        heartbeat_interval,
-        link_grace,
-        takes_questions,
-    } = first
+    let ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace, takes_questions } =
+        first
     else {
         return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
     };

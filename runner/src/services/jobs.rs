@@ -321,11 +321,7 @@ impl Jobs {
     }
 
     /// Creates the questions of a job about its connections.
-    pub(super) fn questions(
-        &self,
-        id: ExecutionId,
-        given: &ConnectionQuestions,
-    ) -> Arc<ExecutionQuestions> {
+    pub(super) fn questions(&self, id: ExecutionId, given: &ConnectionQuestions) -> Arc<ExecutionQuestions> {
         Arc::new(ExecutionQuestions::new(id, given, Arc::clone(&self.reports)))
     }
 

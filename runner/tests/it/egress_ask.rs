@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use airlock_domain::{
-    Cause, ConnectionAnswer, ConnectionAsked, ConnectionQuestions, ConnectionVerdict, ExecutionId, FromRunner,
-    Grant, JobPhase, NetworkRules, OutputStream, SessionId, ToRunner,
+    Cause, ConnectionAnswer, ConnectionAsked, ConnectionQuestions, ConnectionVerdict, ExecutionId,
+    FromRunner, Grant, JobPhase, NetworkRules, OutputStream, SessionId, ToRunner,
 };
 use tokio::sync::mpsc;
 
@@ -101,11 +101,8 @@ async fn what_the_grant_answers_is_not_asked_and_without_a_wait_nobody_is_asked(
         let id = it.offer(asks(session, &status(&address), &address, questions)).await;
         assert_eq!(said(&mut it, id).await, expected);
     }
-    let denied = NetworkRules {
-        ask: vec![address.clone()],
-        deny: vec![address.clone()],
-        ..NetworkRules::default()
-    };
+    let denied =
+        NetworkRules { ask: vec![address.clone()], deny: vec![address.clone()], ..NetworkRules::default() };
     let denied = Grant { egress: vec![denied], ..asks(session, &status(&address), &address, waits(LONG)) };
     let id = it.offer(denied).await;
     assert_eq!(said(&mut it, id).await, "403\n", "a denial wins");

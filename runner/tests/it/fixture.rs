@@ -10,10 +10,10 @@ use std::{
 };
 
 use airlock_domain::{
-    Cause, CommandSpec, ConnectionQuestions, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
-    ExecutionResult, FromRunner, Grant, Inspection, JobPhase, JobReport, NetworkMode, OutputStream,
-    PathRules, Protect, PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase,
-    SessionSnapshot, Sockets, StartJob, ToRunner,
+    Cause, CommandSpec, ConnectionQuestions, Decided, Epoch, ExchangeFromRunner, ExchangeOrder,
+    ExchangeToRunner, ExecutionId, ExecutionResult, FromRunner, Grant, Inspection, JobPhase, JobReport,
+    NetworkMode, OutputStream, PathRules, Protect, PushFromRunner, PushToRunner, SandboxLimits,
+    SandboxProfile, SessionId, SessionPhase, SessionSnapshot, Sockets, StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,

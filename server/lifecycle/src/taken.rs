@@ -220,23 +220,13 @@ fn kept(mut result: ExecutionResult, moves_session: bool) -> ExecutionResult {
 }
 
 /// Completes a new approval and makes the execution wait for it.
-fn opened(
-    record: &mut ExecutionRecord,
-    approval: ApprovalRecord,
-    valid: i64,
-    now: Micros,
-) -> ApprovalRecord {
+fn opened(record: &mut ExecutionRecord, approval: ApprovalRecord, valid: i64, now: Micros) -> ApprovalRecord {
     record.approval_id = Some(approval.id);
     open(record, approval, valid, now)
 }
 
 /// Completes a new approval.
-fn open(
-    record: &ExecutionRecord,
-    mut approval: ApprovalRecord,
-    valid: i64,
-    now: Micros,
-) -> ApprovalRecord {
+fn open(record: &ExecutionRecord, mut approval: ApprovalRecord, valid: i64, now: Micros) -> ApprovalRecord {
     approval.execution_id = record.id;
     approval.state = ApprovalState::Open;
     approval.created = now;

@@ -5,8 +5,8 @@ use airlock_domain::{BackgroundedBy, ExecutionState, OutputState, limits::MESSAG
 use airlock_output::stream::Progress;
 use airlock_proto::v1;
 use airlock_store::record::{
-    ApprovalRecord, ApprovalState, AskedConnection, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros, RememberedRule,
-    RuleScope, SessionRecord, SessionState, StateChange, Verdict,
+    ApprovalRecord, ApprovalState, AskedConnection, CapabilityRecord, DecisionRecord, ExecutionRecord,
+    Micros, RememberedRule, RuleScope, SessionRecord, SessionState, StateChange, Verdict,
 };
 use prost::Message as _;
 use prost_types::{Duration as WireDuration, Timestamp};

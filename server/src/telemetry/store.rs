@@ -5,13 +5,14 @@ use std::{future::Future, sync::Arc, time::Instant};
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use airlock_faults::{Point, hit};
 use airlock_store::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created, ExecutionQuery, ExecutionStore,
-    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
-    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
+    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
+    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store,
+    StoreError, TakeQueued, Transition,
     record::{
-        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-        SessionRecord, StateChange,
+        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 use tracing::{Instrument as _, Span};

@@ -12,8 +12,8 @@ use airlock_domain::{
 };
 
 pub use airlock_lifecycle::record::{
-    ApprovalRecord, ApprovalState, AskedConnection, DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros,
-    Milestone, StateChange, Verdict,
+    ApprovalRecord, ApprovalState, AskedConnection, DecisionRecord, ExecutionRecord, ExecutionSpec,
+    LiveExecution, Micros, Milestone, StateChange, Verdict,
 };
 
 /// The state of a session.

@@ -9,14 +9,14 @@ use airlock_lifecycle::{OutputBy, Transition};
 use super::{
     room::{Created, TakeQueued},
     values::{
-        ApprovalAnswer, ApprovalQuery, Cas, ConnectionQuestion, ExecutionQuery, MilestoneQuery, Milestones, NewExecution, Page,
-        PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError,
+        ApprovalAnswer, ApprovalQuery, Cas, ConnectionQuestion, ExecutionQuery, MilestoneQuery, Milestones,
+        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError,
     },
 };
 use crate::record::{
-    AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-    NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-    SessionRecord, StateChange,
+    AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+    LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord,
+    SessionLevels, SessionRecord, StateChange,
 };
 
 /// The stored sessions.

@@ -155,7 +155,9 @@ impl Host {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let _ = stream.read(&mut [0; 1024]).await;
                 counted.fetch_add(1, Ordering::SeqCst);
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+                let _ = stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    .await;
             }
         });
         Self { port, requests, _serving: serving }
@@ -243,18 +245,24 @@ async fn a_person_answers_for_the_connections_of_a_running_command() {
     let it = Asking::new(&both, &both, true).await;
     let airlock = Airlock::at(&it.site);
     let shown = airlock.text(&["profile", "show", "asks"]);
-    assert!(shown.contains(&format!("asks about {}", {
-        let mut sorted = both.clone();
-        sorted.sort();
-        sorted.join(", ")
-    })), "{shown}");
+    assert!(
+        shown.contains(&format!("asks about {}", {
+            let mut sorted = both.clone();
+            sorted.sort();
+            sorted.join(", ")
+        })),
+        "{shown}"
+    );
     let session = it.session().await;
     let id = it.start(&session, &requests(&[a.port, b.port, a.port])).await;
 
     let [first] = &it.open(1).await[..] else { panic!("one approval") };
     let asked = first.connection.clone().unwrap();
     assert_eq!((asked.host.as_str(), asked.port), ("127.0.0.1", u32::from(a.port)));
-    assert_eq!((first.execution_id.as_str(), asked.rule.as_str()), (id.as_str(), format!("Network({})", both[0]).as_str()));
+    assert_eq!(
+        (first.execution_id.as_str(), asked.rule.as_str()),
+        (id.as_str(), format!("Network({})", both[0]).as_str())
+    );
     assert_eq!(a.requests.load(Ordering::SeqCst), 0, "nothing was sent before the answer");
     let list = airlock.text(&["approve", "--list"]);
     assert!(list.contains(&format!("connection to {}", both[0])), "{list}");
@@ -279,10 +287,7 @@ async fn a_person_answers_for_the_connections_of_a_running_command() {
     let rules: Vec<_> = result.connections.iter().map(|one| (one.verdict(), one.rule.clone())).collect();
     let rule = |entry: &String| format!("Network({entry})");
     use v1::ConnectionVerdict::{Allowed, Refused};
-    assert_eq!(
-        rules,
-        [(Allowed, rule(&both[0])), (Refused, rule(&both[1])), (Allowed, rule(&both[0]))]
-    );
+    assert_eq!(rules, [(Allowed, rule(&both[0])), (Refused, rule(&both[1])), (Allowed, rule(&both[0]))]);
     assert!(result.connections[1].reason.starts_with("a person denied it: not today; "), "{result:?}");
 }
 

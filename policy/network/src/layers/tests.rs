@@ -372,8 +372,12 @@ fn a_preset_is_asked_about_by_its_name() {
     let layers = Layers::new(vec![Layer { name: Profile, rules }]);
     assert_eq!(asked_by(layers.decide(&target("pypi.org:443"))).0, "Network(pypi)");
     let wrong = Rules::default().asking(&["*".to_owned(), "a b".to_owned()]).unwrap_err();
-    assert_eq!(wrong.iter().map(|error| error.path("network")).collect::<Vec<_>>(), ["network.ask[0]", "network.ask[1]"]);
-    let refusal = Refusal::unanswered(&target("a.test:443"), "Network(a.test)", "nobody answered", "connect again");
+    assert_eq!(
+        wrong.iter().map(|error| error.path("network")).collect::<Vec<_>>(),
+        ["network.ask[0]", "network.ask[1]"]
+    );
+    let refusal =
+        Refusal::unanswered(&target("a.test:443"), "Network(a.test)", "nobody answered", "connect again");
     assert_eq!(
         refusal.to_string(),
         "`a.test:443` needs an answer by the rule `Network(a.test)` of the profile, and nobody answered; connect again"

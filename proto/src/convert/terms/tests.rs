@@ -84,16 +84,16 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 #[test]
 fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
     let grant = grant();
-    let rules =
-        |allow: &str| format!(r#"{{"allow":["{allow}"],"any":true,"ask":["a.example"],"deny":["gist.github.com"],"warn":true}}"#);
+    let rules = |allow: &str| {
+        format!(
+            r#"{{"allow":["{allow}"],"any":true,"ask":["a.example"],"deny":["gist.github.com"],"warn":true}}"#
+        )
+    };
     let mut further = BTreeMap::from([
         ("command.umask".to_owned(), "\"027\"".to_owned()),
         ("command.network".to_owned(), rules("github")),
         ("egress".to_owned(), format!("[{},{}]", rules("pypi"), rules("github"))),
-        (
-            "questions".to_owned(),
-            r#"{"answered":["a.example:443"],"wait":{"nanos":0,"secs":60}}"#.to_owned(),
-        ),
+        ("questions".to_owned(), r#"{"answered":["a.example:443"],"wait":{"nanos":0,"secs":60}}"#.to_owned()),
     ]);
     assert_eq!(grant.further(&SHOWN), further, "the other fields are shown elsewhere");
     let without = SHOWN.map(|name| if name == "command.stdin" { "" } else { name });

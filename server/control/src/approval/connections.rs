@@ -100,8 +100,9 @@ impl Approvals {
 pub(super) fn not_remembered() -> ApiError {
     ApiError::FailedPrecondition {
         reason: "REMEMBER_NOT_PERMITTED",
-        message: "an answer about a connection cannot be remembered; allow it once, or add a rule to the profile"
-            .to_owned(),
+        message:
+            "an answer about a connection cannot be remembered; allow it once, or add a rule to the profile"
+                .to_owned(),
     }
 }
 
@@ -127,8 +128,7 @@ fn answer_of(approval: &ApprovalRecord) -> Option<ConnectionAnswer> {
 
 /// Creates the approval for a connection of an execution.
 fn of_connection(record: &ExecutionRecord, asked: &ConnectionAsked) -> ApprovalRecord {
-    let connection =
-        AskedConnection { host: asked.host.clone(), port: asked.port, rule: asked.rule.clone() };
+    let connection = AskedConnection { host: asked.host.clone(), port: asked.port, rule: asked.rule.clone() };
     ApprovalRecord {
         id: asked.approval_id,
         execution_id: record.id,
@@ -158,8 +158,7 @@ fn binding(asked: &ConnectionAsked) -> [u8; BINDING_BYTES] {
     hash.update(b"airlock connection v1");
     let port = asked.port.to_be_bytes();
     let (host, rule) = (asked.host.as_bytes(), asked.rule.as_bytes());
-    let parts: [&[u8]; 5] =
-        [asked.approval_id.as_bytes(), asked.execution_id.as_bytes(), host, &port, rule];
+    let parts: [&[u8]; 5] = [asked.approval_id.as_bytes(), asked.execution_id.as_bytes(), host, &port, rule];
     for part in parts {
         hash.update(part.len().to_be_bytes());
         hash.update(part);

@@ -101,8 +101,7 @@ impl ResolvedProfile {
     /// Reports whether the other profile has the same rules, sandbox settings and limits.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let limits =
-            |one: &Self| (one.timeout_max, one.approval_valid, one.connection_wait, one.remember);
+        let limits = |one: &Self| (one.timeout_max, one.approval_valid, one.connection_wait, one.remember);
         let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox

@@ -378,7 +378,13 @@ fn rules_of_the_policy_about_hosts_are_part_of_the_network() {
     let none = "name = \"none\"\nextends = \"same\"\nnetwork = \"none\"\n";
     let below = "name = \"below\"\nextends = \"none\"\n";
     let only = "name = \"only\"\n[policy]\nask = [\"Network(a.example:22/tcp)\"]\n";
-    let files = [("base.toml", base), ("same.toml", same), ("none.toml", none), ("below.toml", below), ("only.toml", only)];
+    let files = [
+        ("base.toml", base),
+        ("same.toml", same),
+        ("none.toml", none),
+        ("below.toml", below),
+        ("only.toml", only),
+    ];
     let profiles = load(&files).expect("profiles");
     let rules = |allow: &[&str], deny: &[&str], ask: &[&str]| {
         let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();

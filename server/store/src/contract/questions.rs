@@ -39,11 +39,8 @@ pub(crate) async fn a_question_about_a_connection_is_asked_once(store: &dyn Stor
     let ask = async |asked: &ApprovalRecord| store.ask_about_connection(asked, HOUR, MOST).await.unwrap();
     assert_eq!(ask(&asked).await, ConnectionQuestion::Asked);
     let stored = store.approval(asked.id).await.unwrap().unwrap();
-    let wanted = ApprovalRecord {
-        created: stored.created,
-        expires: Micros(stored.created.0 + HOUR),
-        ..asked.clone()
-    };
+    let wanted =
+        ApprovalRecord { created: stored.created, expires: Micros(stored.created.0 + HOUR), ..asked.clone() };
     assert_eq!(stored, wanted);
     assert_eq!(ask(&asked).await, ConnectionQuestion::Known(Box::new(stored)));
     // The execution runs on, and its history names the question.
@@ -80,7 +77,10 @@ pub(crate) async fn questions_are_bounded_and_end_with_their_execution(store: &d
     step(store, &now, end(over)).await;
     assert_eq!(open(store).await, []);
     let states = async |id| store.approval(id).await.unwrap().unwrap().state;
-    assert_eq!((states(b.id).await, states(c.id).await), (ApprovalState::Withdrawn, ApprovalState::Withdrawn));
+    assert_eq!(
+        (states(b.id).await, states(c.id).await),
+        (ApprovalState::Withdrawn, ApprovalState::Withdrawn)
+    );
     let late = question(&record, "d.example");
     assert_eq!(ask(&late).await, ConnectionQuestion::Over);
     // A command that waits for its start has no connections.

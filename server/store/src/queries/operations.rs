@@ -6,17 +6,18 @@
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 
 use super::{
-    Engine, answers, approvals, audit, connections, executions, forwards, milestones, network_changes, questions, queue, rules,
-    runners, sessions, transition,
+    Engine, answers, approvals, audit, connections, executions, forwards, milestones, network_changes,
+    questions, queue, rules, runners, sessions, transition,
 };
 use crate::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created, ExecutionQuery, ExecutionStore,
-    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
-    RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
+    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
+    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError,
+    TakeQueued, Transition,
     record::{
-        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-        SessionRecord, StateChange,
+        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 

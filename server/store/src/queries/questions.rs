@@ -20,7 +20,11 @@ pub(crate) async fn ask(
     engine::one_at_a_time(&mut tx, engine::Turn::Creations, &approval.tenant).await?;
     if let Some(known) = approvals::get(&mut tx, approval.id).await? {
         let is_same = known.execution_id == approval.execution_id && known.connection == approval.connection;
-        return Ok(if is_same { ConnectionQuestion::Known(Box::new(known)) } else { ConnectionQuestion::Over });
+        return Ok(if is_same {
+            ConnectionQuestion::Known(Box::new(known))
+        } else {
+            ConnectionQuestion::Over
+        });
     }
     let Some(record) = executions::get_to_change(&mut tx, approval.execution_id).await? else {
         return Ok(ConnectionQuestion::Over);

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     StoreError,
     record::{
-        ApprovalRecord, AskedConnection, AuditRecord, ExecutionRecord, LiveExecution, Micros, MilestoneRecord, RememberedRule,
-        RunnerRecord, SessionRecord, StateChange,
+        ApprovalRecord, AskedConnection, AuditRecord, ExecutionRecord, LiveExecution, Micros,
+        MilestoneRecord, RememberedRule, RunnerRecord, SessionRecord, StateChange,
     },
 };
 
@@ -319,7 +319,8 @@ fn connection(
 ) -> Result<Option<AskedConnection>, StoreError> {
     let (Some(host), Some(port), Some(rule)) = (host, port, rule) else { return Ok(None) };
     let port = u16::try_from(port);
-    let port = port.map_err(|_| StoreError::Corrupt("approvals: `connection_port` is not a port".to_owned()))?;
+    let port =
+        port.map_err(|_| StoreError::Corrupt("approvals: `connection_port` is not a port".to_owned()))?;
     Ok(Some(AskedConnection { host, port, rule }))
 }
 

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, ConnectionQuestions, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules, Protect,
-    SandboxLimits, SandboxProfile, SessionId, Sockets, StartJob,
+    CommandSpec, ConnectionQuestions, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules,
+    Protect, SandboxLimits, SandboxProfile, SessionId, Sockets, StartJob,
 };
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,

@@ -43,11 +43,7 @@ fn wrong_rule(list: &str, index: usize, parsed: Result<RequestRule, RequestRuleE
 
 /// Replaces the allowed hosts of the parent if the file has the key. Denied hosts of the parent stay denied, and
 /// inspected hosts stay inspected. Secrets and `warn` are replaced like allowed hosts.
-pub(super) fn apply(
-    given: Option<&OrNone<Network>>,
-    own: &mut OwnNetwork,
-    inspection: &mut Inspection,
-) {
+pub(super) fn apply(given: Option<&OrNone<Network>>, own: &mut OwnNetwork, inspection: &mut Inspection) {
     let Some(OrNone(given)) = given else { return };
     own.is_off = given.is_none();
     let network = &mut own.rules;

@@ -121,10 +121,16 @@ impl Execution {
     }
 
     /// Decides about a target, waits for an answer if a rule asks about it, resolves its name once, checks every address, and connects to one of them.
-    pub(crate) async fn open(&self, target: Target, protocol: Protocol) -> Result<Opened, NotOpened> {
+    /// An answer is no longer needed when the client has `closed`.
+    pub(crate) async fn open(
+        &self,
+        target: Target,
+        protocol: Protocol,
+        closed: impl Future<Output = ()>,
+    ) -> Result<Opened, NotOpened> {
         let events = self.access.events.clone();
         let mut report = Report::new(&target, protocol, events, self.limits().bytes_per_direction);
-        let opened = self.connect(&target, &mut report).await;
+        let opened = self.connect(&target, &mut report, closed).await;
         match &opened {
             Ok(_) => {}
             Err(NotOpened::Refused(refusal)) => report.refused(refusal),
@@ -153,8 +159,9 @@ impl Execution {
         &self,
         target: &Target,
         report: &mut Report,
+        closed: impl Future<Output = ()>,
     ) -> Result<(TcpStream, Option<IpAddr>, bool), NotOpened> {
-        let permitted = question::permit(&self.access, &self.common.guard, target).await;
+        let permitted = question::permit(&self.access, &self.common.guard, target, closed).await;
         let Permitted { layers, rule, ignored, is_raw } =
             permitted.map_err(|refusal| NotOpened::Refused(Box::new(refusal)))?;
         let deadline = time::Instant::now() + self.limits().connect;

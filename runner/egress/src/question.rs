@@ -19,7 +19,7 @@ pub(crate) struct Permitted {
     pub(crate) is_raw: bool,
 }
 
-/// Decides about a target. Waits for the answer of a person if a rule asks about it.
+/// Decides about a target. Waits for the answer of a person if a rule asks about it, until the client has `closed`.
 ///
 /// # Errors
 ///
@@ -28,6 +28,7 @@ pub(crate) async fn permit(
     access: &Access,
     guard: &AddressGuard,
     target: &Target,
+    closed: impl Future<Output = ()>,
 ) -> Result<Permitted, Refusal> {
     let layers = present(access);
     let rule = match layers.decide(target) {
@@ -41,6 +42,9 @@ pub(crate) async fn permit(
         biased;
         refusal = refused(access, target) => return Err(refusal),
         answer = answer(access, target, &rule) => answer?,
+        () = closed => {
+            return Err(Refusal::unanswered(target, &rule, "the program closed the connection", "connect again"));
+        }
     }
     // The rules may have changed in the meantime.
     let layers = present(access);

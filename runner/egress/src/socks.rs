@@ -67,12 +67,7 @@ pub(crate) async fn serve(stream: &mut TcpStream, execution: &Arc<Execution>) ->
             return Ok(None);
         }
     };
-    let opened = tokio::select! {
-        biased;
-        opened = execution.open(Target { host, port }, Protocol::Socks5) => opened,
-        () = closed(stream) => return Err(io::ErrorKind::UnexpectedEof.into()),
-    };
-    match opened {
+    match execution.open(Target { host, port }, Protocol::Socks5, closed(stream)).await {
         Ok(opened) => {
             stream.write_all(&reply(Reply::Succeeded)).await?;
             Ok(Some(opened))

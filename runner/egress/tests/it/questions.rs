@@ -132,7 +132,8 @@ async fn a_refusal_of_the_rules_asks_nobody() {
     }
     assert!(questions.try_recv().is_err(), "nobody was asked");
     // The name is asked about. Its address is checked after the answer.
-    assert_eq!(execution.status(&format!("inside.test:{port}")).await, 200, "the rules list the address");
+    let inside = format!("inside.test:{port}");
+    assert_eq!(execution.status(&inside).await, 502, "the rules list the address, where nothing listens");
     let strict = asking(&[format!("{LISTED}:{port}")], &[], &[format!("*.test:{port}/tcp")]);
     let _ = execution.layers.send(Arc::new(airlock_network::Layers::new(vec![airlock_network::Layer {
         name: airlock_network::LayerName::Profile,

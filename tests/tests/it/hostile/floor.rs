@@ -168,7 +168,7 @@ fn malformed_network() -> Vec<(&'static str, &'static str, Change)> {
             grant.egress = vec![NetworkRules { ask: vec!["*".to_owned()], ..network(&["pypi"]) }];
         }),
         change("a long wait for an answer", "malformed_grant", |grant| {
-            grant.questions.wait = limits::CONNECTION_WAIT_MAX + std::time::Duration::from_secs(1);
+            grant.questions.wait = limits::CONNECTION_WAIT_MAX + Duration::from_secs(1);
         }),
         change("many answered hosts", "malformed_grant", |grant| {
             grant.questions.answered = vec!["a.example:443".to_owned(); limits::NETWORK_ENTRIES + 1];

@@ -3,6 +3,7 @@
 use super::{
     error::{ConvertError, duration, parsed, required, wire_duration},
     grant::{self, terminal_size},
+    question,
 };
 use crate::{
     runner_v1 as wire,
@@ -10,8 +11,8 @@ use crate::{
     v1,
 };
 use airlock_domain::{
-    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, JobReport, RunnerHello, SessionPhase,
-    SessionReport, SessionSnapshot, StartJob, ToRunner,
+    Capability, FromRunner, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
+    ToRunner,
 };
 
 impl From<FromRunner> for wire::ConnectRequest {
@@ -28,10 +29,7 @@ impl From<FromRunner> for wire::ConnectRequest {
             FromRunner::Probed { number } => Up::Probed(wire::Probed { number }),
             FromRunner::Asked(asked) => Up::ConnectionAsked(asked.into()),
             FromRunner::Unasked { execution_id, approval_id } => {
-                Up::ConnectionUnasked(wire::ConnectionUnasked {
-                    approval_id: approval_id.to_string(),
-                    execution_id: execution_id.to_string(),
-                })
+                Up::ConnectionUnasked(question::unasked(execution_id, approval_id))
             }
         };
         Self { message: Some(message) }
@@ -51,39 +49,7 @@ impl TryFrom<wire::ConnectRequest> for FromRunner {
             Up::Draining(wire::Draining { over }) => Self::Draining { over },
             Up::Probed(wire::Probed { number }) => Self::Probed { number },
             Up::ConnectionAsked(asked) => Self::Asked(asked.try_into()?),
-            Up::ConnectionUnasked(unasked) => Self::Unasked {
-                execution_id: parsed("connection_unasked.execution_id", &unasked.execution_id)?,
-                approval_id: parsed("connection_unasked.approval_id", &unasked.approval_id)?,
-            },
-        })
-    }
-}
-
-impl From<ConnectionAsked> for wire::ConnectionAsked {
-    fn from(asked: ConnectionAsked) -> Self {
-        Self {
-            approval_id: asked.approval_id.to_string(),
-            execution_id: asked.execution_id.to_string(),
-            host: asked.host,
-            port: asked.port.into(),
-            rule: asked.rule,
-            wait: Some(wire_duration(asked.wait)),
-        }
-    }
-}
-
-impl TryFrom<wire::ConnectionAsked> for ConnectionAsked {
-    type Error = ConvertError;
-
-    fn try_from(asked: wire::ConnectionAsked) -> Result<Self, ConvertError> {
-        let port = u16::try_from(asked.port);
-        Ok(Self {
-            approval_id: parsed("connection_asked.approval_id", &asked.approval_id)?,
-            execution_id: parsed("connection_asked.execution_id", &asked.execution_id)?,
-            host: asked.host,
-            port: port.map_err(|_| ConvertError::new("connection_asked.port", "is not a port"))?,
-            rule: asked.rule,
-            wait: duration("connection_asked.wait", asked.wait)?,
+            Up::ConnectionUnasked(unasked) => question::no_longer_asked(&unasked)?,
         })
     }
 }
@@ -274,18 +240,7 @@ impl From<ToRunner> for wire::ConnectResponse {
                 })
             }
             ToRunner::AnswerConnection { execution_id, approval_id, answer } => {
-                let (allowed, denied, reason) = match answer {
-                    ConnectionAnswer::Allowed => (true, false, String::new()),
-                    ConnectionAnswer::Denied { reason } => (false, true, reason),
-                    ConnectionAnswer::Unanswered { reason } => (false, false, reason),
-                };
-                Down::AnswerConnection(wire::AnswerConnection {
-                    approval_id: approval_id.to_string(),
-                    execution_id: execution_id.to_string(),
-                    allowed,
-                    reason,
-                    denied,
-                })
+                Down::AnswerConnection(question::answered(execution_id, approval_id, answer))
             }
             ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
             ToRunner::Probe { number } => Down::Probe(wire::Probe { number }),
@@ -345,15 +300,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 version: set.version,
                 network: set.network.map(Into::into),
             },
-            Down::AnswerConnection(answer) => Self::AnswerConnection {
-                execution_id: parsed("answer_connection.execution_id", &answer.execution_id)?,
-                approval_id: parsed("answer_connection.approval_id", &answer.approval_id)?,
-                answer: match (answer.denied, answer.allowed) {
-                    (true, _) => ConnectionAnswer::Denied { reason: answer.reason },
-                    (false, true) => ConnectionAnswer::Allowed,
-                    (false, false) => ConnectionAnswer::Unanswered { reason: answer.reason },
-                },
-            },
+            Down::AnswerConnection(answer) => question::answer(answer)?,
             Down::Drain(wire::Drain { undo }) => Self::Drain { undo },
             Down::Probe(wire::Probe { number }) => Self::Probe { number },
             Down::OpenExchange(wire::OpenExchange { ticket }) => Self::OpenExchange { ticket },

@@ -242,15 +242,6 @@ fn messages_from_runners_survive_the_wire() {
         FromRunner::Draining { over: false },
         FromRunner::Draining { over: true },
         FromRunner::Probed { number: 7 },
-        FromRunner::Asked(ConnectionAsked {
-            approval_id: ApprovalId::new(),
-            execution_id: ExecutionId::new(),
-            host: "a.example".to_owned(),
-            port: 443,
-            rule: "Network(a.example)".to_owned(),
-            wait: Duration::from_secs(60),
-        }),
-        FromRunner::Unasked { execution_id: ExecutionId::new(), approval_id: ApprovalId::new() },
         FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed }),
         FromRunner::Session(SessionReport {
             session_id,
@@ -309,21 +300,6 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::ResizeJob { execution_id, size: TerminalSize { rows: 1, cols: 4096 } },
         ToRunner::DetachJob { execution_id, timeout: Duration::from_secs(1800) },
         ToRunner::SetSessionNetwork { session_id, version: 3, network: None },
-        ToRunner::AnswerConnection {
-            execution_id: ExecutionId::new(),
-            approval_id: ApprovalId::new(),
-            answer: ConnectionAnswer::Allowed,
-        },
-        ToRunner::AnswerConnection {
-            execution_id: ExecutionId::new(),
-            approval_id: ApprovalId::new(),
-            answer: ConnectionAnswer::Denied { reason: "no".to_owned() },
-        },
-        ToRunner::AnswerConnection {
-            execution_id: ExecutionId::new(),
-            approval_id: ApprovalId::new(),
-            answer: ConnectionAnswer::Unanswered { reason: "too many".to_owned() },
-        },
         ToRunner::SetSessionNetwork { session_id, version: u64::MAX, network: Some(network("a.b")) },
         ToRunner::Drain { undo: true },
         ToRunner::Probe { number: 7 },

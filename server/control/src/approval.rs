@@ -127,7 +127,7 @@ impl Approvals {
         let (state, reason, remember) = match answer {
             ApproverAnswer::AllowOnce => (ApprovalState::Allowed, String::new(), None),
             ApproverAnswer::AllowAndRemember { .. } if approval.connection.is_some() => {
-                return Err(connections::not_remembered());
+                return Err(not_remembered());
             }
             ApproverAnswer::AllowAndRemember { scope, rules } => {
                 let remember = self.to_remember(who, &approval, (scope, &rules)).await?;
@@ -240,6 +240,16 @@ impl Approvals {
     pub(crate) fn valid_for(&self, session: &SessionRecord) -> Duration {
         let profile = self.profiles.get(&session.profile);
         profile.and_then(|profile| profile.approval_valid).unwrap_or(self.limits.approval_valid)
+    }
+}
+
+/// Returns the error for an answer about a connection that is to be remembered.
+fn not_remembered() -> ApiError {
+    ApiError::FailedPrecondition {
+        reason: "REMEMBER_NOT_PERMITTED",
+        message:
+            "an answer about a connection cannot be remembered; allow it once, or add a rule to the profile"
+                .to_owned(),
     }
 }
 

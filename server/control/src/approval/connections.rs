@@ -15,7 +15,7 @@ use airlock_store::{
 use sha2::{Digest as _, Sha256};
 
 use super::Approvals;
-use crate::{api::ApiError, links::Link, shared::micros};
+use crate::{links::Link, shared::micros};
 
 /// The most open questions about connections of one tenant.
 const OPEN_PER_TENANT: u64 = 256;
@@ -93,16 +93,6 @@ impl Approvals {
         let message = ToRunner::AnswerConnection { execution_id, approval_id, answer };
         // If sending fails, the link has ended, and the runner asks again on the next one.
         let _ = link.send(message, self.limits.send_wait).await;
-    }
-}
-
-/// Returns the error for an answer about a connection that is to be remembered.
-pub(super) fn not_remembered() -> ApiError {
-    ApiError::FailedPrecondition {
-        reason: "REMEMBER_NOT_PERMITTED",
-        message:
-            "an answer about a connection cannot be remembered; allow it once, or add a rule to the profile"
-                .to_owned(),
     }
 }
 

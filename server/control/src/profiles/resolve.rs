@@ -18,10 +18,10 @@ pub(super) type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 
 /// The key `network` of a profile, with the inherited entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct OwnNetwork {
-    pub(super) rules: NetworkRules,
+pub(crate) struct OwnNetwork {
+    pub(crate) rules: NetworkRules,
     /// The profile has no network, whatever the rules of its policy allow.
-    pub(super) is_off: bool,
+    pub(crate) is_off: bool,
 }
 
 /// A profile with all inherited settings.
@@ -34,7 +34,7 @@ pub struct ResolvedProfile {
     /// The network of commands that may use it, with the rules of the policy about hosts. Rules that allow nothing: none.
     pub network: NetworkRules,
     /// The key `network`.
-    pub(super) own_network: OwnNetwork,
+    pub(crate) own_network: OwnNetwork,
     /// The ports of sessions that clients can reach. Empty: none.
     pub port_forward: Vec<PortRange>,
     /// The values of a command's fields that neither session nor request sets. The shell is that of sessions.

@@ -168,7 +168,7 @@ impl Host {
 struct Asking {
     client: Client,
     site: Site,
-    _server: Process,
+    server: Process,
     _runner: Process,
 }
 
@@ -187,7 +187,7 @@ impl Asking {
         });
         let (server, runner) = (site.server(&[]), site.runner(&[]));
         let client = site.ready().await;
-        Self { client, site, _server: server, _runner: runner }
+        Self { client, site, server, _runner: runner }
     }
 
     async fn session(&self) -> String {
@@ -365,4 +365,21 @@ async fn a_flood_of_questions_is_bounded() {
     assert_eq!(it.open(most).await.len(), most);
     it.client.cancel(&id).await.unwrap();
     it.open(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_survives_a_crash_of_the_server_and_its_answer_arrives() {
+    let a = Host::new().await;
+    let listed = entries(&[&a]);
+    let mut it = Asking::new(&listed, &listed, true).await;
+    let session = it.session().await;
+    let id = it.start(&session, &requests(&[a.port])).await;
+    it.open(1).await;
+    it.server.kill_now();
+    it.server = it.site.server(&[]);
+    it.client = it.site.ready().await;
+    let [asked] = &it.open(1).await[..] else { panic!("one approval") };
+    assert_eq!(a.requests.load(Ordering::SeqCst), 0);
+    let _ = Airlock::at(&it.site).text(&["approve", "--yes", &asked.approval_id]);
+    assert_eq!(it.end(&id).await.0, "200\n");
 }

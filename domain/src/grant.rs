@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoundFile, CommandSpec, Inspection, NetworkRules, Pty, SessionId, TerminalSize,
+    BoundFile, CommandSpec, ConnectionQuestions, Inspection, NetworkRules, Pty, SessionId, TerminalSize,
     encoding::{self, EncodingError},
     limits::{BOUND_FILES, DECIDED_PATHS, OBEYED_NAMES, TERMINAL_CELLS},
 };
@@ -59,6 +59,9 @@ pub struct Grant {
     /// A connection is allowed only if every layer allows it. Empty: no network beyond the session's loopback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub egress: Vec<NetworkRules>,
+    /// The questions about connections. Only a grant with `egress` that asks about hosts has any.
+    #[serde(default, skip_serializing_if = "ConnectionQuestions::is_none")]
+    pub questions: ConnectionQuestions,
 }
 
 impl Grant {

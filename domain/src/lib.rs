@@ -46,10 +46,10 @@ pub use grant::{
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, ForwardId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
-    Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
-    SessionSnapshot, StartJob, ToRunner,
+    Capability, ConnectionAnswer, ConnectionAsked, FromRunner, PushFromRunner, PushToRunner, RunnerHello,
+    SessionPhase, SessionReport, SessionSnapshot, StartJob, ToRunner,
 };
-pub use network::{Inspection, NetworkRules};
+pub use network::{ConnectionQuestions, Inspection, NetworkRules};
 pub use network_layers::NetworkLayer;
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage, OutputStream, Pty, TerminalSize};
 pub use ports::{PortRange, PortRangeError};

@@ -107,6 +107,15 @@ pub const HINT_BYTES: usize = 4 * 1024;
 pub const NETWORK_ENTRIES: usize = 256;
 /// Bytes of all entries of the network rules of one layer.
 pub const NETWORK_BYTES: usize = 16 * 1024;
+/// The longest time for which a connection waits for an answer of a person. It is within the time after which the
+/// runner's proxy closes an idle connection.
+pub const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(5 * 60);
+/// The time for which a connection waits for an answer, if the profile does not set it.
+pub const CONNECTION_WAIT_DEFAULT: Duration = Duration::from_secs(60);
+/// The most connections of one execution that wait for an answer at the same time, each for another target.
+pub const QUESTIONS_AT_ONCE: usize = 16;
+/// The most questions about connections of one execution.
+pub const QUESTIONS_PER_EXECUTION: usize = 64;
 /// Layers of network rules in a grant.
 pub const NETWORK_LAYERS: usize = 3;
 /// Names of secrets in a profile.

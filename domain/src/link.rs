@@ -6,8 +6,8 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Cause, Epoch, ExecutionId, Grant, JobReport, NetworkRules, OutputStream, RunnerId, SandboxProfile,
-    SessionId, Signal, TerminalSize,
+    ApprovalId, Cause, Epoch, ExecutionId, Grant, JobReport, NetworkRules, OutputStream, RunnerId,
+    SandboxProfile, SessionId, Signal, TerminalSize,
 };
 
 /// Runner to server, on the control stream.
@@ -37,6 +37,49 @@ pub enum FromRunner {
     Probed {
         /// The number from the probe.
         number: u64,
+    },
+    /// A connection of a running command waits for an answer. Sent again on each new link. Idempotent by approval.
+    Asked(ConnectionAsked),
+    /// No connection waits for this answer any more. Idempotent.
+    Unasked {
+        /// The execution.
+        execution_id: ExecutionId,
+        /// The approval.
+        approval_id: ApprovalId,
+    },
+}
+
+/// A question about a connection of a running command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionAsked {
+    /// Chosen by the runner.
+    pub approval_id: ApprovalId,
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// The normalized name or address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The rule that asks, such as `Network(example.com)`.
+    pub rule: String,
+    /// The time for which the connection still waits.
+    pub wait: Duration,
+}
+
+/// The answer to a question about a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectionAnswer {
+    /// The execution may connect to this host and port.
+    Allowed,
+    /// A person denied it. The execution does not ask again.
+    Denied {
+        /// The reason, as the second half of a sentence.
+        reason: String,
+    },
+    /// Nobody answers this question. A later connection asks again.
+    Unanswered {
+        /// The reason, as the second half of a sentence.
+        reason: String,
     },
 }
 
@@ -147,6 +190,8 @@ pub enum ToRunner {
         heartbeat_interval: Duration,
         /// The time for which jobs continue while no server can be reached.
         link_grace: Duration,
+        /// Whether the server accepts `Asked` and `Unasked`.
+        takes_questions: bool,
     },
     /// Creates a session. Idempotent.
     OpenSession {
@@ -212,6 +257,15 @@ pub enum ToRunner {
         version: u64,
         /// The rules. `None`: the session does not narrow the network.
         network: Option<NetworkRules>,
+    },
+    /// Answers a question about a connection. Ignored if no connection waits for it. Idempotent.
+    AnswerConnection {
+        /// The execution.
+        execution_id: ExecutionId,
+        /// The approval.
+        approval_id: ApprovalId,
+        /// The answer.
+        answer: ConnectionAnswer,
     },
     /// Starts or ends a drain. Answered with `Draining`. Idempotent.
     Drain {

@@ -36,19 +36,27 @@ impl Grant {
         }
         match self.egress.iter().chain(&self.command.network).find_map(NetworkRules::beyond_limit) {
             Some(problem) => Err(EncodingError::new(format!("network rules: {problem}"))),
-            None => match self.profile.inspection.beyond_limit() {
-                Some(problem) => Err(EncodingError::new(format!("inspection: {problem}"))),
-                None => Ok(()),
-            },
+            None => {
+                let inspection =
+                    self.profile.inspection.beyond_limit().map(|problem| ("inspection", problem));
+                let questions = || self.questions.beyond_limit().map(|problem| ("questions", problem));
+                match inspection.or_else(questions) {
+                    Some((field, problem)) => Err(EncodingError::new(format!("{field}: {problem}"))),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{
-        limits::{NETWORK_BYTES, NETWORK_ENTRIES},
+        ConnectionQuestions,
+        limits::{CONNECTION_WAIT_MAX, NETWORK_BYTES, NETWORK_ENTRIES},
         testing,
     };
 
@@ -83,11 +91,13 @@ mod tests {
 
     #[test]
     fn a_grant_without_network_is_encoded_as_before() {
-        let mut grant = Grant { egress: Vec::new(), ..testing::grant() };
+        let mut grant =
+            Grant { egress: Vec::new(), questions: ConnectionQuestions::default(), ..testing::grant() };
         grant.command.network = None;
         let encoded = String::from_utf8(grant.encode()).unwrap();
         // The profile's own `network` is its interface.
-        assert!(!encoded.contains("egress") && encoded.matches("network").count() == 1, "{encoded}");
+        assert!(!encoded.contains("egress") && !encoded.contains("questions"));
+        assert!(encoded.matches("network").count() == 1, "{encoded}");
         let encoded = String::from_utf8(testing::grant().encode()).unwrap();
         assert!(encoded.contains("egress") && encoded.matches("\"network\"").count() == 2, "{encoded}");
     }
@@ -103,6 +113,15 @@ mod tests {
         let wide = NetworkRules { deny: vec![String::new(); NETWORK_ENTRIES + 1], ..NetworkRules::default() };
         for egress in [vec![large], vec![wide.clone()], vec![most; NETWORK_LAYERS + 1]] {
             let beyond = Grant { egress, ..testing::grant() };
+            assert!(Grant::decode(&beyond.encode()).is_err());
+        }
+        let wait = CONNECTION_WAIT_MAX + Duration::from_secs(1);
+        let answered = vec!["a:1".to_owned(); NETWORK_ENTRIES + 1];
+        for questions in [
+            ConnectionQuestions { wait, ..ConnectionQuestions::default() },
+            ConnectionQuestions { answered, ..ConnectionQuestions::default() },
+        ] {
+            let beyond = Grant { questions, ..testing::grant() };
             assert!(Grant::decode(&beyond.encode()).is_err());
         }
         let mut beyond = testing::grant();

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    Bind, BoundFile, CommandSpec, CreateSession, Decided, DecidedPath, FileState, Given, Grant, Inspection,
-    Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect, ProtectAction,
-    Pty, Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets, StartExecution, TerminalSize,
+    Bind, BoundFile, CommandSpec, ConnectionQuestions, CreateSession, Decided, DecidedPath, FileState, Given,
+    Grant, Inspection, Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect,
+    ProtectAction, Pty, Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets,
+    StartExecution, TerminalSize,
 };
 
 fn texts(one: &str) -> Vec<String> {
@@ -13,7 +14,13 @@ fn texts(one: &str) -> Vec<String> {
 }
 
 fn network(allow: &str) -> NetworkRules {
-    NetworkRules { any: true, allow: texts(allow), deny: texts("gist.github.com"), warn: true }
+    NetworkRules {
+        any: true,
+        allow: texts(allow),
+        deny: texts("gist.github.com"),
+        warn: true,
+        ask: texts("a.example"),
+    }
 }
 
 fn labels(key: &str) -> BTreeMap<String, String> {
@@ -72,6 +79,7 @@ pub(crate) fn grant() -> Grant {
             }],
         },
         egress: vec![network("pypi"), network("github")],
+        questions: ConnectionQuestions { answered: texts("a.example:443"), wait: Duration::from_secs(60) },
     }
 }
 

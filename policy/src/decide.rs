@@ -132,7 +132,9 @@ fn steps(
     }
     let asked = views.iter().find_map(|facts| rules.asked(facts, raw.as_ref()));
     if let Some(reason) = asked.or_else(|| of_opaque(Verdict::Ask)) {
-        return Outcome::new(Verdict::Ask, reason);
+        // A positive answer covers these hosts, so all of them are stated.
+        let hosts = views.iter().flat_map(|facts| rules.asked_hosts(facts));
+        return Outcome::with(Verdict::Ask, std::iter::once(reason).chain(hosts).collect());
     }
     if let Some(reason) = rules.budget_exceeded() {
         return Outcome::new(Verdict::Ask, reason);

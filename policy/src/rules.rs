@@ -8,6 +8,8 @@ pub(crate) mod overlap;
 pub(crate) mod raw;
 mod rule;
 
+use airlock_network::HostPattern;
+
 use crate::limits;
 
 pub use rule::{Rule, RuleError, Tool};
@@ -30,7 +32,9 @@ impl Rules {
     ///
     /// Returns the first invalid rule, or an error if a list is longer than the limit.
     pub fn parse<S: AsRef<str>>(allow: &[S], ask: &[S], deny: &[S]) -> Result<Self, RuleError> {
-        Ok(Self { allow: parse_list(allow)?, ask: parse_list(ask)?, deny: parse_list(deny)? })
+        let rules = Self { allow: parse_list(allow)?, ask: parse_list(ask)?, deny: parse_list(deny)? };
+        rules.allow.iter().try_for_each(Rule::check_allowed)?;
+        Ok(rules)
     }
 
     /// Appends the rules of `other`.
@@ -48,6 +52,11 @@ impl Rules {
     /// Returns the globs of the deny rules for `Edit`: the sandbox's `deny_write`.
     pub fn deny_write(&self) -> impl Iterator<Item = &str> {
         self.denied_paths(Tool::Edit)
+    }
+
+    /// Returns the entries of network rules that the `Network` rules of a list contain.
+    pub fn hosts(list: &[Rule]) -> impl Iterator<Item = &str> {
+        list.iter().filter_map(Rule::hosts).map(HostPattern::text)
     }
 
     fn denied_paths(&self, tool: Tool) -> impl Iterator<Item = &str> {

@@ -13,6 +13,7 @@ mod grant;
 mod link;
 mod network;
 mod output;
+mod question;
 mod terms;
 
 pub use error::ConvertError;

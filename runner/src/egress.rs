@@ -8,6 +8,7 @@ mod connections;
 mod inspection;
 mod live;
 mod processes;
+mod questions;
 mod refused;
 mod source;
 mod variables;
@@ -15,7 +16,9 @@ mod variables;
 use std::{ffi::OsString, fmt, io, os::unix::ffi::OsStrExt, sync::Arc};
 
 use airlock_domain::Grant;
-use airlock_egress::{Access, Events, Inspection, Limits, Processes, Proxy, SystemResolver, Token, Upstream};
+use airlock_egress::{
+    Access, Events, Inspection, Limits, Processes, Proxy, Questions, SystemResolver, Token, Upstream,
+};
 use airlock_network::{AddressGuard, Layers};
 use airlock_sandbox::{Control, LaunchError, Launcher, Session};
 use tokio::{
@@ -36,6 +39,7 @@ pub(crate) use self::{
     connections::Connections,
     inspection::{InspectError, check as check_inspection},
     live::{LiveLayers, session_rules},
+    questions::ExecutionQuestions,
     source::Sources,
 };
 use crate::{
@@ -138,15 +142,19 @@ impl Egress {
         Ok(Self { proxy: proxy.clone(), layers: layers.subscribe(), inspection, listener, token })
     }
 
-    /// Serves connections of this sandbox from now on. Earlier ones wait in the listener's queue.
-    pub(crate) fn serve(self, sandbox: &Control) -> Serving {
+    /// Serves connections of this sandbox from now on. Earlier ones wait in the listener's queue. Without `questions`,
+    /// connections that a rule asks about are refused.
+    pub(crate) fn serve(self, sandbox: &Control, questions: Option<Arc<ExecutionQuestions>>) -> Serving {
         let Self { proxy, layers, inspection, listener, token } = self;
         let (queue, mut reports) = mpsc::channel(REPORTS);
         let cancel = CancellationToken::new();
         let stop = cancel.clone().drop_guard();
         let processes: Arc<dyn Processes> = Arc::new(SandboxProcesses::new(sandbox));
         let (processes, events) = (Some(processes), Events::new(queue));
-        let access = Access { token, processes, layers, inspection, events: events.clone(), cancel };
+        let questions = questions.map(|questions| questions as Arc<dyn Questions>);
+        let events_of_access = events.clone();
+        let access =
+            Access { token, processes, layers, inspection, questions, events: events_of_access, cancel };
         let mut collector = Collector::new(proxy.metrics.clone(), Span::current());
         let mut task = JoinSet::new();
         task.spawn(async move {

@@ -175,7 +175,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 /// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
     let Started { running, watch, spool, writers, disk, egress } = started;
-    let serving = egress.map(|egress| egress.serve(&running.control));
+    let serving = egress.map(|egress| egress.serve(&running.control, job.handle.questions.clone()));
     let stop = match Stop::new() {
         Ok(stop) => stop,
         Err(error) => return result::no_drain(job, &spool, &error),

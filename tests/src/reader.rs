@@ -23,6 +23,8 @@ pub struct Story {
     pub stderr: Vec<u8>,
     /// The versions of the state changes, in order.
     pub versions: Vec<u64>,
+    /// The approvals that the state changes name, in order.
+    pub approvals: Vec<String>,
     /// The number of bytes in gaps.
     pub missing: u64,
     /// The gaps: the first missing offset, and the one after the last.
@@ -41,7 +43,10 @@ impl Story {
     pub fn take(&mut self, event: v1::Event) {
         match event.event.expect("an event is never empty") {
             Kind::Opened(_) => {}
-            Kind::StateChanged(change) => self.versions.push(change.version),
+            Kind::StateChanged(change) => {
+                self.versions.push(change.version);
+                self.approvals.extend(Some(change.approval_id).filter(|id| !id.is_empty()));
+            }
             Kind::Output(output) => {
                 let bytes = match output.stream() {
                     v1::OutputStream::Stderr => &mut self.stderr,

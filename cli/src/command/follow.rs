@@ -383,6 +383,10 @@ fn say_state(change: &StateChanged, screen: &Screen) {
         let id = &change.approval_id;
         screen.note(&format!("an approval is required; answer with: airlock approve {id}"));
     }
+    if change.state() == ExecutionState::Running && !change.approval_id.is_empty() {
+        let id = &change.approval_id;
+        screen.note(&format!("a connection waits for an approval; answer with: airlock approve {id}"));
+    }
     if change.link() == LinkState::Unreachable {
         screen.note("the runner is unreachable; the command continues on it");
     }

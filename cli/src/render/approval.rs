@@ -6,7 +6,9 @@ mod terms;
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{decision, escape, execution::push_command, names, table::table, time};
-use airlock_client::v1::{Approval, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell};
+use airlock_client::v1::{
+    Approval, ApprovalConnection, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell,
+};
 
 /// The columns of a command in a table.
 const COMMAND_COLUMNS: usize = 48;
@@ -26,6 +28,11 @@ pub fn approval(one: &Approval) -> String {
     for (name, at) in [("asked at", &one.created), ("expires", &one.expires)] {
         let _ = writeln!(out, "{name:<12}{}", time::rfc3339(at.as_ref()).unwrap_or_default());
     }
+    if let Some(asked) = &one.connection {
+        let _ = writeln!(out, "connection  {}", connection(asked));
+        let _ = writeln!(out, "rule        {}", shown(&asked.rule));
+        let _ = writeln!(out, "\nthe command runs; one of its connections waits for the answer");
+    }
     push_command(&mut out, one.command());
     if let Some(text) = escape::readable(one.command()) {
         let _ = writeln!(out, "\nthe same with its non-ASCII letters, which can look like other letters");
@@ -37,7 +44,8 @@ pub fn approval(one: &Approval) -> String {
     if let Some(bound) = &one.terms {
         terms::push(&mut out, bound);
     }
-    if let Some(decided) = &one.decision {
+    // A rule cannot be remembered for a connection.
+    if let Some(decided) = one.decision.as_ref().filter(|_| one.connection.is_none()) {
         let _ = writeln!(out, "\ndecision: {}", decision::headline(decided));
         out.push_str(&decision::reasons(one.command(), decided));
         let rules = decision::suggestions(decided);
@@ -59,7 +67,7 @@ pub fn approvals(list: &[Approval], now: SystemTime) -> String {
         .map(|one| {
             [
                 one.approval_id.clone(),
-                escape::shortened(one.command(), COMMAND_COLUMNS),
+                subject(one),
                 time::ago(one.created.as_ref(), now),
                 shown(&one.principal),
                 one.execution_id.clone(),
@@ -67,6 +75,18 @@ pub fn approvals(list: &[Approval], now: SystemTime) -> String {
         })
         .collect();
     table(["APPROVAL ID", "COMMAND", "ASKED", "BY", "EXECUTION ID"], &rows)
+}
+
+/// Returns the subject of an approval, for a table.
+fn subject(one: &Approval) -> String {
+    match &one.connection {
+        Some(asked) => format!("connection to {}", connection(asked)),
+        None => escape::shortened(one.command(), COMMAND_COLUMNS),
+    }
+}
+
+fn connection(asked: &ApprovalConnection) -> String {
+    format!("{}:{}", shown(&asked.host), asked.port)
 }
 
 /// Appends the files that the answer is bound to.

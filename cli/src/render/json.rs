@@ -306,6 +306,10 @@ pub fn approval(one: &Approval) -> Value {
         "reason": one.reason,
         "files": one.files.iter().map(bound_file).collect::<Vec<_>>(),
         "terms": one.terms.as_ref().map(parts::terms),
+        "connection": one
+            .connection
+            .as_ref()
+            .map(|asked| json!({"host": asked.host, "port": asked.port, "rule": asked.rule})),
     })
 }
 

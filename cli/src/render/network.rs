@@ -12,9 +12,9 @@ pub fn text(rules: Option<&NetworkRules>) -> String {
         let shown: Vec<_> = list.iter().map(|entry| escape::line(entry.as_bytes())).collect();
         shown.join(", ")
     };
-    let Some(NetworkRules { any, allow, deny, warn }) = rules else { return "none".to_owned() };
+    let Some(NetworkRules { any, allow, deny, warn, ask }) = rules else { return "none".to_owned() };
     let allowed = match (any, allow.is_empty()) {
-        (false, true) if *warn => "nothing".to_owned(),
+        (false, true) if *warn || !ask.is_empty() => "nothing".to_owned(),
         (false, true) => return "none".to_owned(),
         (false, false) => shown(allow),
         (true, true) => "every public host".to_owned(),
@@ -22,7 +22,8 @@ pub fn text(rules: Option<&NetworkRules>) -> String {
     };
     let except = if deny.is_empty() { String::new() } else { format!(", except {}", shown(deny)) };
     let others = if *warn { "; warns about other public hosts" } else { "" };
-    format!("{allowed}{except}{others}")
+    let asks = if ask.is_empty() { String::new() } else { format!("; asks about {}", shown(ask)) };
+    format!("{allowed}{except}{asks}{others}")
 }
 
 /// Formats rules as JSON. `None` is null.
@@ -30,7 +31,9 @@ pub fn text(rules: Option<&NetworkRules>) -> String {
 pub fn json(rules: Option<&NetworkRules>) -> Value {
     rules.map_or(
         Value::Null,
-        |NetworkRules { any, allow, deny, warn }| json!({"any": any, "allow": allow, "deny": deny, "warn": warn}),
+        |NetworkRules { any, allow, deny, warn, ask }| {
+            json!({"any": any, "allow": allow, "deny": deny, "ask": ask, "warn": warn})
+        },
     )
 }
 
@@ -82,7 +85,7 @@ mod tests {
     fn rules_are_one_line_without_control_characters() {
         let rules = |any, allow: &[&str], deny: &[&str]| {
             let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-            text(Some(&NetworkRules { any, allow: owned(allow), deny: owned(deny), warn: false }))
+            text(Some(&NetworkRules { any, allow: owned(allow), deny: owned(deny), ..Default::default() }))
         };
         let warns =
             |allow: Vec<String>| text(Some(&NetworkRules { allow, warn: true, ..Default::default() }));
@@ -92,6 +95,8 @@ mod tests {
         assert_eq!(rules(true, &[], &[]), "every public host");
         assert_eq!(warns(vec![]), "nothing; warns about other public hosts");
         assert_eq!(warns(vec!["pypi".to_owned()]), "pypi; warns about other public hosts");
+        let asks = NetworkRules { ask: vec!["b.example".to_owned()], ..Default::default() };
+        assert_eq!(text(Some(&asks)), "nothing; asks about b.example");
         assert_eq!(rules(true, &["10.0.0.5:5432/tcp"], &[]), "every public host, 10.0.0.5:5432/tcp");
         assert!(!rules(false, &["\u{1b}[2J\n"], &[]).contains(['\u{1b}', '\n']));
     }

@@ -205,6 +205,7 @@ fn the_samples_encode_every_field() {
     check(&grant.profile.sockets);
     check(&grant.decided);
     check(&grant.egress[0]);
+    check(&grant.questions);
     check(&testing::start());
     check(&testing::start().given);
     check(&testing::create());

@@ -70,7 +70,15 @@ impl AddressGuard {
         };
         let remedy = refusal::add(&join(entries, "and"), &silent);
         let (layer, others) = (*layer, others.to_vec());
-        Err(Refusal { target: target.to_string(), address, rule: None, layer, others, remedy })
+        Err(Refusal {
+            target: target.to_string(),
+            address,
+            rule: None,
+            question: None,
+            layer,
+            others,
+            remedy,
+        })
     }
 
     fn kind_of_view(&self, address: IpAddr) -> AddressKind {

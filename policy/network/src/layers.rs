@@ -29,6 +29,13 @@ pub enum Verdict {
         /// allows a raw tunnel.
         rule: String,
     },
+    /// A rule asks a person about the target. Every layer lets it through after a positive answer.
+    Asked {
+        /// The rule, such as `Network(example.com)`.
+        rule: String,
+        /// The verdict after a positive answer: `Allowed` or `Warned`.
+        answered: Box<Self>,
+    },
     /// No layer denies the target. At least one layer does not allow it, but only warns. All others allow it.
     Warned {
         /// The layers that do not allow the target, and the change after which they would.
@@ -85,7 +92,26 @@ impl Layers {
         Some((layer, refusal::add(&entries, &closed)))
     }
 
+    /// Returns the rule that asks a person about a target. It is not asked if the rules refuse the target.
+    #[must_use]
+    pub fn asks(&self, target: &Target) -> Option<String> {
+        let entry = self.0.iter().find_map(|layer| layer.rules.asks(target))?;
+        let written = entry.split_once(": ").map_or(entry, |(preset, _)| preset);
+        Some(format!("Network({written})"))
+    }
+
     fn judge(&self, target: &Target, raw: bool) -> Verdict {
+        let verdict = self.after_answer(target, raw);
+        match self.asks(target) {
+            Some(rule) if !matches!(verdict, Verdict::Refused(_)) => {
+                Verdict::Asked { rule, answered: Box::new(verdict) }
+            }
+            _ => verdict,
+        }
+    }
+
+    /// Decides as if every question had a positive answer.
+    fn after_answer(&self, target: &Target, raw: bool) -> Verdict {
         if let Some(refusal) = self.denied(target, target) {
             return Verdict::Refused(refusal);
         }
@@ -127,6 +153,7 @@ impl Layers {
             target: target.to_string(),
             address: None,
             rule: Some(rule.to_owned()),
+            question: None,
             layer,
             others: denials.iter().skip(1).map(|(layer, _)| *layer).collect(),
             remedy: refusal::remove(&denials),
@@ -141,6 +168,7 @@ fn not_allowed(target: &Target, raw: bool, silent: &[LayerName]) -> Refusal {
         target: target.to_string(),
         address: None,
         rule: None,
+        question: None,
         layer: silent.first().copied().unwrap_or(LayerName::Profile),
         others: silent.iter().skip(1).copied().collect(),
         remedy: refusal::add(&join(preset.into_iter().chain([entry]), "or"), silent),

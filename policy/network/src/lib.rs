@@ -8,7 +8,7 @@
 //!
 //! `host` normalizes names and numeric addresses, `address` classifies addresses, `names` lists names of local networks,
 //! `rules` parses the lists of a layer, `requests` decides about methods and paths, `presets` contains named lists, and
-//! `layers` and `guard` decide. A `refusal` names the change that would let a target through, and `suggest` the smallest
+//! `layers` and `guard` decide. A `pattern` contains the hosts of one rule. A `refusal` names the change that would let a target through, and `suggest` the smallest
 //! list that would.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ mod guard;
 mod host;
 mod layers;
 mod names;
+mod pattern;
 mod place;
 mod presets;
 mod refusal;
@@ -30,6 +31,7 @@ pub use guard::AddressGuard;
 pub use host::{Host, HostError, HostName};
 pub use ipnet::IpNet;
 pub use layers::{Layer, Layers, Verdict};
+pub use pattern::HostPattern;
 pub use presets::{Preset, PresetAccess, presets};
 pub use refusal::{LayerName, Refusal, RefusedAddress};
 pub use requests::{RequestRule, RequestRuleError};

@@ -9,6 +9,7 @@ impl RuleError {
         let list = match self.list {
             List::Allow => "allow",
             List::Deny => "deny",
+            List::Ask => "ask",
         };
         let index = self.index.map_or_else(String::new, |index| format!("[{index}]"));
         format!("{table}.{list}{index}")

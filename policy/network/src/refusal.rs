@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use crate::address::AddressKind;
+use crate::{address::AddressKind, target::Target};
 
 /// The origin of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,8 +24,11 @@ pub struct Refusal {
     pub target: String,
     /// The address that is refused, if the target itself was allowed.
     pub address: Option<RefusedAddress>,
-    /// The entry that denies the target. `None` if no entry allows it.
+    /// The entry that denies the target, or the rule that asks about it. `None` if no entry allows it.
     pub rule: Option<String>,
+    /// The reason why a question about the target has no positive answer. `None` if the rules refuse the target
+    /// without a question.
+    pub question: Option<String>,
     /// The first layer that refuses the target.
     pub layer: LayerName,
     /// The other layers that refuse it.
@@ -41,6 +44,22 @@ pub struct RefusedAddress {
     pub ip: IpAddr,
     /// Its kind.
     pub kind: AddressKind,
+}
+
+impl Refusal {
+    /// Creates the refusal of a target that the rule of a profile asks about and that has no positive answer.
+    #[must_use]
+    pub fn unanswered(target: &Target, rule: &str, question: &str, remedy: &str) -> Self {
+        Self {
+            target: target.to_string(),
+            address: None,
+            rule: Some(rule.to_owned()),
+            question: Some(question.to_owned()),
+            layer: LayerName::Profile,
+            others: Vec::new(),
+            remedy: remedy.to_owned(),
+        }
+    }
 }
 
 /// Returns the remedy for a target that no entry allows.
@@ -108,8 +127,14 @@ impl fmt::Display for LayerName {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { target, address, rule, layer, remedy, .. } = self;
+        let Self { target, address, rule, question, layer, remedy, .. } = self;
         write!(f, "`{target}`")?;
+        if let (Some(rule), Some(question)) = (rule, question) {
+            return write!(
+                f,
+                " needs an answer by the rule `{rule}` of the {layer}, and {question}; {remedy}"
+            );
+        }
         if let Some(RefusedAddress { ip, kind }) = address {
             write!(f, " is at the {kind} address {ip}, which")?;
         }

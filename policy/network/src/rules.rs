@@ -1,5 +1,5 @@
-//! The rules of one layer: allowed hosts, denied hosts, whether every public host is allowed, and whether the layer only
-//! warns.
+//! The rules of one layer: allowed hosts, denied hosts, hosts that a person is asked about, whether every public host is
+//! allowed, and whether the layer only warns.
 //!
 //! [`entry`] parses one entry. This module reads the lists, and replaces presets by their entries.
 
@@ -32,6 +32,7 @@ pub struct Rules {
     /// Shared, because each decision has a copy of the rules.
     allow: Arc<[Entry]>,
     deny: Arc<[Entry]>,
+    ask: Arc<[Entry]>,
     warn: bool,
 }
 
@@ -56,7 +57,19 @@ impl Rules {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Self { any, allow: allow.into(), deny: deny.into(), warn: false })
+        Ok(Self { any, allow: allow.into(), deny: deny.into(), ask: Arc::default(), warn: false })
+    }
+
+    /// Adds the hosts that a person is asked about. An entry without a port asks about every port. A positive answer
+    /// lets a host through that the layer does not allow otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Returns every entry that is not a rule.
+    pub fn asking(self, ask: &[String]) -> Result<Self, Vec<RuleError>> {
+        let mut errors = Vec::new();
+        let ask = parse_list(List::Ask, ask, &mut errors);
+        if errors.is_empty() { Ok(Self { ask: ask.into(), ..self }) } else { Err(errors) }
     }
 
     /// Sets whether the layer only warns about public hosts that it does not allow. An entry that denies a host still
@@ -68,7 +81,7 @@ impl Rules {
 
     /// Reports whether the rules let no host through at all.
     pub(crate) fn allow_nothing(&self) -> bool {
-        !self.any && self.allow.is_empty() && !self.warn
+        !self.any && self.allow.is_empty() && self.ask.is_empty() && !self.warn
     }
 
     /// Reports whether the layer lets a target through that it does not allow. A listed host keeps the limits of its
@@ -82,9 +95,18 @@ impl Rules {
         self.deny.iter().find(|entry| entry.denies(target)).map(Entry::text)
     }
 
-    /// Returns the rule that allows a target, preferably one for a raw tunnel.
+    /// Returns the entry that asks a person about a target.
+    pub(crate) fn asks(&self, target: &Target) -> Option<&str> {
+        self.ask.iter().find(|entry| entry.asks(target)).map(Entry::text)
+    }
+
+    /// Returns the rule that allows a target, preferably one for a raw tunnel. An entry of `ask` allows it after a
+    /// positive answer.
     pub(crate) fn allows(&self, target: &Target) -> Option<Allowed<'_>> {
-        let entries = || self.allow.iter().filter(|entry| entry.allows(target));
+        let entries = || {
+            let asked = self.ask.iter().filter(|entry| entry.permits(target));
+            self.allow.iter().filter(|entry| entry.allows(target)).chain(asked)
+        };
         let found = entries().find(|entry| entry.is_raw()).or_else(|| entries().next());
         match found {
             Some(entry) => Some(Allowed { rule: entry.text(), raw: entry.is_raw() }),
@@ -98,6 +120,7 @@ impl Rules {
     /// Reports whether an entry lists an address that is not public.
     pub(crate) fn lists(&self, address: IpAddr, kind: AddressKind, port: u16) -> bool {
         self.allow.iter().any(|entry| entry.lists(address, kind, port))
+            || self.ask.iter().any(|entry| entry.lists_asked(address, kind, port))
     }
 }
 
@@ -128,6 +151,14 @@ fn parse_list(list: List, texts: &[String], errors: &mut Vec<RuleError>) -> Vec<
         }
     }
     entries
+}
+
+/// Returns the entries of one text of a list.
+pub(crate) fn entries(list: List, text: &str) -> Result<Vec<Entry>, Problem> {
+    Ok(match parse_text(list, text)? {
+        Parsed::Entry(entry) => vec![entry],
+        Parsed::Preset(preset) => preset.entries().to_vec(),
+    })
 }
 
 enum Parsed {
@@ -163,6 +194,7 @@ fn everything(list: List, text: &str) -> Problem {
     let remedy = match list {
         List::Allow => "to allow every public host, set `any` of the network rules instead",
         List::Deny => "to deny everything, allow nothing",
+        List::Ask => "to ask about every host of a domain, write `*.DOMAIN`",
     };
     Problem::new(format!("`{text}` is not an entry"), remedy.to_owned())
 }

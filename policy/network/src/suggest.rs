@@ -55,7 +55,8 @@ pub struct OtherChange {
 pub fn suggest(connections: &[Used]) -> Suggestion {
     let mut needed = BTreeSet::new();
     let mut others = BTreeSet::new();
-    for used in connections {
+    // A connection that a person allowed needs no entry.
+    for used in connections.iter().filter(|used| used.refused || !used.rule.starts_with("Network(")) {
         let text = format!("{}:{}", used.host, used.port);
         let judged = match Target::parse(&text) {
             Ok(target) => judge(used, &target).map(|also| (target, also)),
@@ -93,7 +94,8 @@ fn judge(used: &Used, target: &Target) -> Result<Option<String>, String> {
         return Ok(Some(format!("the rules allow it, but not this use; {reason}")));
     };
     if !rule.is_empty() {
-        return Err(format!("`{rule}` of the {first} denies it; {reason}"));
+        let verb = if rule.starts_with("Network(") { "asks about" } else { "denies" };
+        return Err(format!("`{rule}` of the {first} {verb} it; {reason}"));
     }
     if !address_kind.is_empty() {
         return Err(format!("it is at an internal address ({address_kind}); {reason}"));

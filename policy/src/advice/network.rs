@@ -71,7 +71,7 @@ fn by_rules(connection: &Connection, layers: &Layers) -> Vec<Warning> {
     }
     let refused = targets.iter().filter_map(|target| match layers.decide(target) {
         Verdict::Refused(refusal) => Some(warning(REFUSED, format!("`{name}` will fail: {refusal}"))),
-        Verdict::Allowed { .. } | Verdict::Warned { .. } => None,
+        Verdict::Allowed { .. } | Verdict::Asked { .. } | Verdict::Warned { .. } => None,
     });
     let refused: Vec<Warning> = refused.collect();
     if !targets.is_empty() || !connection.is_certain() {

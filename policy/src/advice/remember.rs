@@ -22,6 +22,9 @@ pub enum NotRemembered {
     /// The rule names a path that was not asked about, or several paths.
     #[error("a rule about a path can be remembered only if the decision suggests it")]
     Path,
+    /// The rule is about hosts.
+    #[error("a rule about a host cannot be remembered; add it to the profile")]
+    Host,
 }
 
 /// Checks whether the rule may be remembered with the answer to this decision. `decide` checks whether the rule
@@ -36,6 +39,7 @@ pub fn memorable(rule: &Rule, asked: &Decision) -> Result<(), NotRemembered> {
             let suggested = asked.suggested_rules.iter().any(|text| text == rule.text());
             if suggested { Ok(()) } else { Err(NotRemembered::Path) }
         }
+        Tool::Network => Err(NotRemembered::Host),
     }
 }
 
@@ -121,6 +125,7 @@ mod tests {
         ] {
             assert_eq!(answer(rule), Err(NotRemembered::RunsAnything), "{rule}");
         }
+        assert_eq!(answer("Network(example.com)"), Err(NotRemembered::Host));
         for rule in ["Read", "Read(**)", "Read(//etc/**)", "Edit(//etc/shadow)", "Edit(*)"] {
             assert_eq!(answer(rule), Err(NotRemembered::Path), "{rule}");
         }

@@ -215,3 +215,87 @@ fn every_preset_of_the_table_exists() {
         assert!(entry.presets.iter().all(|preset| known.contains(preset)), "{name}");
     }
 }
+
+/// A profile with rules about hosts, in which other commands run without asking.
+const RULES: &str = r#"name = "hosts"
+extends = "sandboxed"
+network = { allow = ["pypi", "a.example"] }
+[policy]
+allow = ["Network(b.example)"]
+ask = ["Network(*.asks.example)", "Network(a.example:8080)"]
+deny = ["Network(files.pythonhosted.org)", "Network(no.asks.example)"]
+shadow.ask = ["Network(a.example)"]
+"#;
+
+fn by_rules(command: &str, mode: Option<Mode>) -> Decision {
+    let profile = Profile::from_toml(RULES, "hosts.toml", &|_| None).unwrap();
+    let layers = profile.network_layers();
+    decide(&Request { network: layers.as_ref(), mode, ..Request::bash(command.as_bytes()) }, &profile)
+}
+
+#[test]
+fn a_rule_about_a_host_decides_about_commands_that_name_it() {
+    for (command, verdict, rule) in [
+        ("curl https://x.asks.example/", Verdict::Ask, "Network(*.asks.example)"),
+        ("ls; timeout 5 curl -sSf http://X.ASKS.example:81/a", Verdict::Ask, "Network(*.asks.example)"),
+        ("git clone git@x.asks.example:a/b.git", Verdict::Ask, "Network(*.asks.example)"),
+        ("curl http://a.example:8080", Verdict::Ask, "Network(a.example:8080)"),
+        ("curl https://no.asks.example", Verdict::Deny, "Network(no.asks.example)"),
+        (
+            "curl https://x.asks.example https://files.pythonhosted.org",
+            Verdict::Deny,
+            "Network(files.pythonhosted.org)",
+        ),
+    ] {
+        let decision = by_rules(command, None);
+        let found = decision.reasons.first().unwrap();
+        assert_eq!((decision.verdict, found.rule.as_deref()), (verdict, Some(rule)), "{command}: {found:?}");
+    }
+    for command in [
+        "curl https://a.example",
+        "curl https://asks.example",
+        "curl https://b.example",
+        "echo https://x.asks.example",
+        "curl \"https://$HOST/\"",
+        "make",
+    ] {
+        assert_eq!(by_rules(command, None).verdict, Verdict::Allow, "{command}");
+    }
+    let both = by_rules("curl https://x.asks.example; wget http://a.example:8080/x", None);
+    let rules: Vec<_> = both.reasons.iter().filter_map(|reason| reason.rule.as_deref()).collect();
+    assert_eq!(rules, ["Network(*.asks.example)", "Network(a.example:8080)"], "each host is stated");
+    assert_eq!(by_rules("curl https://x.asks.example", Some(Mode::Plan)).verdict, Verdict::Deny);
+    let shadow = by_rules("curl https://a.example", None).shadow;
+    assert_eq!(shadow.first().map(|hit| hit.rule.as_str()), Some("Network(a.example)"));
+}
+
+#[test]
+fn rules_about_hosts_do_not_make_other_text_uncertain() {
+    // The proxy applies them to every connection, so that text which is not understood needs no question.
+    for command in ["bash x.sh", "eval \"$X\"", "pwsh -c 'Invoke-WebRequest https://x'"] {
+        let without = decide(&Request::bash(command.as_bytes()), &Profile::builtin("sandboxed").unwrap());
+        assert_eq!(by_rules(command, None).verdict, without.verdict, "{command}");
+    }
+    let profile = Profile::from_toml(RULES, "hosts.toml", &|_| None).unwrap();
+    let shell = Request { on_terminal: true, ..Request::bash(b"bash") };
+    assert_eq!(decide(&shell, &profile).verdict, Verdict::Allow);
+}
+
+#[test]
+fn rules_about_hosts_are_part_of_the_network_that_warnings_are_about() {
+    let profile = Profile::from_toml(RULES, "hosts.toml", &|_| None).unwrap();
+    let layers = profile.network_layers().unwrap();
+    for (command, code) in [
+        ("curl https://b.example", None),
+        ("curl https://x.asks.example", None),
+        ("curl https://other.example", Some("network_refused")),
+        ("curl https://no.asks.example", Some("network_refused")),
+    ] {
+        let found = warnings(command, &layers);
+        assert_eq!(found.first().map(|(code, _)| *code), code, "{command}: {found:?}");
+    }
+    let off = "name = \"off\"\nextends = \"hosts\"\nnetwork = \"none\"\n";
+    let parent = |_: &str| Some(profile.clone());
+    let off = Profile::from_toml(off, "off.toml", &parent).unwrap().network_layers().unwrap();
+    assert!(!warnings("curl https://b.example", &off).is_empty(), "`none` wins over rules that allow");
+}

@@ -9,6 +9,7 @@ use crate::analysis::Found;
 use crate::decision::{Reason, ShadowHit, Verdict};
 use crate::facts::Facts;
 use crate::launch::base_name;
+use crate::limits;
 use crate::paths::Located;
 use crate::profile::Profile;
 use crate::request::Request;
@@ -17,6 +18,9 @@ use crate::rules::matching::{StepBudget, WordPattern, WordView};
 use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
 use crate::tables::{self, Options, Takes};
+
+/// The steps that the comparison of a rule with a host takes.
+const HOST_STEPS: usize = 16;
 
 /// The rules of the profile and the request.
 pub(super) struct RuleSet<'a> {
@@ -43,9 +47,11 @@ impl<'a> RuleSet<'a> {
         is_used_up.then(|| Reason::new("rules_too_costly", message, None))
     }
 
-    /// Reports whether any rule denies or asks.
+    /// Reports whether any rule denies or asks about commands or paths. Rules about hosts do not count: the runner's
+    /// proxy applies them to every connection, whatever the text of the command is.
     pub(super) fn any_forbids(&self) -> bool {
-        self.sets.iter().any(|rules| !rules.deny.is_empty() || !rules.ask.is_empty())
+        let mut rules = self.sets.iter().flat_map(|rules| rules.deny.iter().chain(&rules.ask));
+        rules.any(|rule| rule.tool() != Tool::Network)
     }
 
     pub(super) fn allow(&self) -> impl Iterator<Item = &'a Rule> {
@@ -60,6 +66,23 @@ impl<'a> RuleSet<'a> {
     pub(super) fn asked(&self, facts: &Facts<'_>, raw: Option<&RawViews<'_>>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.ask);
         self.hit(rules, facts, raw, "ask_rule", "a rule asks about it")
+    }
+
+    /// Returns a reason for each ask rule about a host that the commands name.
+    pub(super) fn asked_hosts(&self, facts: &Facts<'_>) -> Vec<Reason> {
+        let rules = self.sets.iter().flat_map(|rules| &rules.ask).filter(|rule| rule.hosts().is_some());
+        let commands = 0..facts.commands.len();
+        let reasons = rules.flat_map(|rule| {
+            commands.clone().filter_map(move |index| {
+                let span = host_span(rule, facts, index, &self.budget)?;
+                Some(Reason {
+                    rule: Some(rule.text().to_owned()),
+                    command_index: Some(index),
+                    ..Reason::new("ask_rule", "a rule asks about it", Some(span))
+                })
+            })
+        });
+        reasons.take(limits::MAX_REASONS).collect()
     }
 
     /// Returns the rule that denies something that this PowerShell text may contain.
@@ -123,6 +146,7 @@ impl<'a> RuleSet<'a> {
                 rule.path().is_some_and(|path| raw.may_name(path, places, &self.path_budget))
             }
             Tool::Bash | Tool::PowerShell => rule.words().is_some_and(|words| self.text_holds(raw, words)),
+            Tool::Network => false,
         }
     }
 
@@ -160,6 +184,7 @@ impl<'a> RuleSet<'a> {
             Tool::Read | Tool::Edit => {
                 path_rules::hit(rule, facts, index, &candidate.loose_paths, &self.budget)
             }
+            Tool::Network => host_span(rule, facts, index, &self.budget),
         }
     }
 
@@ -258,6 +283,14 @@ impl<'a> RuleSet<'a> {
         pattern.must_match(&words, &self.budget)
             || pattern.must_match(&without_global_options(name, &words, true), &self.budget)
     }
+}
+
+/// Returns the span of a command whose words name a host of the rule.
+fn host_span(rule: &Rule, facts: &Facts<'_>, index: usize, budget: &StepBudget) -> Option<crate::Span> {
+    let hosts = rule.hosts()?;
+    let connection = facts.commands.get(index)?.connection.as_ref()?;
+    let mut targets = connection.targets.iter();
+    targets.any(|target| budget.spend(HOST_STEPS) && hosts.matches(target)).then_some(connection.span)
 }
 
 fn word_views(words: &[crate::parse::Word]) -> Vec<WordView<'_>> {

@@ -19,7 +19,7 @@ pub(super) fn fits(rule: &Rule, access: Access) -> bool {
     match rule.tool() {
         Tool::Read => access == Access::Read,
         Tool::Edit => access != Access::Read,
-        Tool::Bash | Tool::PowerShell => false,
+        Tool::Bash | Tool::PowerShell | Tool::Network => false,
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::draft::{Draft, Entry, texts, unknown};
 use crate::decision::Verdict;
+use crate::rules::Rule;
 
 /// The lists of the profile's key `network`, by the keys of the settings.
 const LISTS: [(&str, Verdict); 2] = [("allowedDomains", Verdict::Allow), ("deniedDomains", Verdict::Deny)];
@@ -56,15 +57,16 @@ pub(super) fn of_rule(draft: &mut Draft, verdict: Verdict, place: &str, value: &
     true
 }
 
-/// Adds a host to the lists of the profile, or reports why it is not an entry.
+/// Adds a host to the lists of the profile, or a rule that asks about it, or reports why it is not an entry.
 pub(super) fn carry(draft: &mut Draft, verdict: Verdict, place: &str, value: &Value, host: &str) {
     let own = [host.to_owned()];
     let (allow, deny): (&[String], &[String]) = match verdict {
         Verdict::Allow => (&own, &[]),
         Verdict::Deny => (&[], &own),
         Verdict::Ask => {
-            let why = "Airlock does not ask about hosts; allow or deny the host in the key `network` of the profile";
-            return draft.leave_out(place, value, why);
+            let rule = format!("Network({host})");
+            let parsed = Rule::parse(&rule).map(|_| vec![rule]).map_err(|error| error.to_string());
+            return draft.carry(verdict, place, value, parsed);
         }
     };
     if let Some(error) = Rules::parse(false, allow, deny).err().and_then(|errors| errors.into_iter().next()) {

@@ -226,7 +226,13 @@ fn apply_readable_roots(source: &mut ProblemCollector<'_>, profile: &mut Profile
 fn rules(source: &mut ProblemCollector<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Rule> {
     let mut rules = Vec::new();
     for (index, item) in list.iter().enumerate() {
-        match Rule::parse(item.get_ref()) {
+        let parsed = Rule::parse(item.get_ref());
+        let checked = if key.ends_with("allow") {
+            parsed.and_then(|rule| rule.check_allowed().map(|()| rule))
+        } else {
+            parsed
+        };
+        match checked {
             Ok(rule) => rules.push(rule),
             Err(error) => source.add(
                 item.span().start,

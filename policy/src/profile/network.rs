@@ -4,6 +4,8 @@
 use airlock_network::{Layer, LayerName, Layers, Rules};
 use serde::{Deserialize, de::IgnoredAny};
 
+use crate::rules::{Rule, Rules as PolicyRules};
+
 /// The value of the key in a file.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -23,6 +25,9 @@ pub(super) struct Network {
     allow: Vec<String>,
     #[serde(default)]
     deny: Vec<String>,
+    /// The profile has no network, whatever its rules allow.
+    #[serde(skip)]
+    is_off: bool,
 }
 
 impl Network {
@@ -31,15 +36,25 @@ impl Network {
         let Some(given) = given else { return };
         let own = match given {
             Given::Rules(rules) => rules,
-            Given::Other(_) => Self::default(),
+            Given::Other(_) => Self { is_off: true, ..Self::default() },
         };
+        self.is_off = own.is_off;
         (self.any, self.allow) = (own.any, own.allow);
         self.deny.extend(own.deny);
     }
 
-    /// Returns the layer of the profile, or `None` if an entry is wrong.
-    pub(super) fn layers(&self) -> Option<Layers> {
-        let rules = Rules::parse(self.any, &self.allow, &self.deny).ok()?;
+    /// Returns the layer of the profile with its `Network` rules, or `None` if an entry is wrong.
+    pub(super) fn layers(&self, own: &PolicyRules) -> Option<Layers> {
+        let with = |list: &[String], rules: &[Rule]| {
+            let hosts = PolicyRules::hosts(rules).map(str::to_owned);
+            list.iter().cloned().chain(hosts).collect::<Vec<_>>()
+        };
+        let rules = if self.is_off {
+            Rules::parse(false, &[], &with(&self.deny, &own.deny)).ok()?
+        } else {
+            let (allow, deny) = (with(&self.allow, &own.allow), with(&self.deny, &own.deny));
+            Rules::parse(self.any, &allow, &deny).and_then(|rules| rules.asking(&with(&[], &own.ask))).ok()?
+        };
         Some(Layers::new(vec![Layer { name: LayerName::Profile, rules }]))
     }
 }

@@ -136,7 +136,7 @@ impl Profile {
     /// Returns the network rules of the profile, for [`crate::Request::network`]. `None` if an entry is wrong.
     #[must_use]
     pub fn network_layers(&self) -> Option<Layers> {
-        self.network.layers()
+        self.network.layers(&self.rules)
     }
 
     /// Returns the absolute paths in the sandbox's root that every profile may read without a question, with

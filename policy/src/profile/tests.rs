@@ -29,6 +29,14 @@ fn a_profile_extends_another_and_adds_to_it() {
 }
 
 #[test]
+fn a_rule_about_a_host_that_is_none_is_told_with_its_place() {
+    let text = "name = \"t\"\n[policy]\nallow = [\"Network(a.example)\", \"Network(*.com)\"]\nask = [\"Network(*.com)\"]\ndeny = [\"Network(a b)\"]\n";
+    let error = load(text).unwrap_err();
+    let places: Vec<(usize, &str)> = error.problems.iter().map(|one| (one.line, one.key.as_str())).collect();
+    assert_eq!(places, [(3, "policy.allow[1]"), (5, "policy.deny[0]")], "{error}");
+}
+
+#[test]
 fn a_broken_profile_names_place_key_and_cure_of_everything_at_once() {
     let text = r#"name = "t"
 extends = "gone"

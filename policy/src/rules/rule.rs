@@ -1,6 +1,8 @@
 //! One rule, and the parser of its text. Quotes and escapes work as in the shell, so that a rule can
 //! name a word with a space or a star.
 
+use airlock_network::HostPattern;
+
 use super::globs::PathPattern;
 use super::matching::{Element, WordPattern};
 use crate::limits;
@@ -16,6 +18,8 @@ pub enum Tool {
     Read,
     /// Paths that are written, created or removed.
     Edit,
+    /// Hosts that commands connect to. The runner's proxy applies these rules, too.
+    Network,
 }
 
 /// One rule.
@@ -30,6 +34,7 @@ pub struct Rule {
 enum Pattern {
     Words(WordPattern),
     Path(PathPattern),
+    Hosts(HostPattern),
 }
 
 /// The reason why a rule was not accepted.
@@ -39,7 +44,7 @@ pub enum RuleError {
     #[error("`{0}` is not a rule; write `Tool(pattern)`, such as `Bash(git status)`")]
     Form(String),
     /// The tool does not exist.
-    #[error("`{rule}` has the unknown tool `{tool}`; write Bash, PowerShell, Read or Edit")]
+    #[error("`{rule}` has the unknown tool `{tool}`; write Bash, PowerShell, Read, Edit or Network")]
     Tool {
         /// The rule as written.
         rule: String,
@@ -58,6 +63,14 @@ pub enum RuleError {
         /// The rule as written.
         rule: String,
         /// The problem.
+        reason: String,
+    },
+    /// The pattern does not name hosts.
+    #[error("`{rule}` does not name a host: {reason}")]
+    Host {
+        /// The rule as written.
+        rule: String,
+        /// The problem and the remedy.
         reason: String,
     },
     /// There are more rules than the limit.
@@ -92,21 +105,36 @@ impl Rule {
     pub fn path_glob(&self) -> Option<&str> {
         match &self.pattern {
             Pattern::Path(path) => Some(path.text()),
-            Pattern::Words(_) => None,
+            Pattern::Words(_) | Pattern::Hosts(_) => None,
         }
+    }
+
+    /// Returns the hosts of a `Network` rule.
+    #[must_use]
+    pub fn hosts(&self) -> Option<&HostPattern> {
+        match &self.pattern {
+            Pattern::Hosts(hosts) => Some(hosts),
+            Pattern::Words(_) | Pattern::Path(_) => None,
+        }
+    }
+
+    /// Checks that the rule can be in the list `allow`.
+    pub(crate) fn check_allowed(&self) -> Result<(), RuleError> {
+        let refused = |reason| RuleError::Host { rule: self.text.clone(), reason };
+        self.hosts().map_or(Ok(()), |hosts| hosts.check_allowed().map_err(refused))
     }
 
     pub(crate) fn words(&self) -> Option<&WordPattern> {
         match &self.pattern {
             Pattern::Words(words) => Some(words),
-            Pattern::Path(_) => None,
+            Pattern::Path(_) | Pattern::Hosts(_) => None,
         }
     }
 
     pub(crate) fn path(&self) -> Option<&PathPattern> {
         match &self.pattern {
             Pattern::Path(path) => Some(path),
-            Pattern::Words(_) => None,
+            Pattern::Words(_) | Pattern::Hosts(_) => None,
         }
     }
 }
@@ -119,6 +147,7 @@ fn parse(text: &str) -> Result<Rule, RuleError> {
         "PowerShell" => Tool::PowerShell,
         "Read" => Tool::Read,
         "Edit" | "Write" => Tool::Edit,
+        "Network" => Tool::Network,
         other => {
             return Err(RuleError::Tool { rule: text.to_owned(), tool: other.to_owned() });
         }
@@ -126,6 +155,7 @@ fn parse(text: &str) -> Result<Rule, RuleError> {
     let pattern = match tool {
         Tool::Bash | Tool::PowerShell => Pattern::Words(words(text, body)?),
         Tool::Read | Tool::Edit => Pattern::Path(path(text, body)?),
+        Tool::Network => Pattern::Hosts(hosts(text, body)?),
     };
     Ok(Rule { tool, text: text.to_owned(), pattern })
 }
@@ -149,6 +179,12 @@ fn path(text: &str, body: Option<&str>) -> Result<PathPattern, RuleError> {
         return Err(RuleError::Empty(text.to_owned()));
     }
     PathPattern::new(glob).map_err(|reason| RuleError::Glob { rule: text.to_owned(), reason })
+}
+
+fn hosts(text: &str, body: Option<&str>) -> Result<HostPattern, RuleError> {
+    let refused = |reason| RuleError::Host { rule: text.to_owned(), reason };
+    let body = body.ok_or_else(|| refused("it has no pattern; write `Network(example.com)`".to_owned()))?;
+    HostPattern::parse(body).map_err(refused)
 }
 
 fn words(text: &str, body: Option<&str>) -> Result<WordPattern, RuleError> {

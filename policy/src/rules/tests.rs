@@ -69,6 +69,21 @@ fn errors_name_the_rule_and_the_cure() {
     assert!(Rule::parse("Bash(echo 'x)").is_err());
     assert!(Rule::parse("Read(a[)").is_err());
     assert!(Rule::parse("").is_err());
+    for (text, remedy) in [
+        ("Network", "write `Network(example.com)`"),
+        ("Network()", "write a host"),
+        ("Network(*)", "write `*.DOMAIN`"),
+        ("Network(https://example.com/a)", "write only the host, as `example.com`"),
+        ("Network(example.com:x)", "write one port"),
+        ("Network(pipy)", "write `pypi`"),
+    ] {
+        let error = Rule::parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{text}` does not name a host: ")), "{error}");
+        assert!(error.contains(remedy), "{error}");
+    }
+    assert_eq!(Rule::parse("Network(*.com)").unwrap().tool(), Tool::Network);
+    assert!(Rules::parse(&["Network(*.com)"], &[], &[]).is_err(), "too wide to allow");
+    assert!(Rules::parse(&[], &["Network(*.com)"], &["Network(*.com)"]).is_ok());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{
     error::{ConvertError, duration, parsed, required, wire_duration},
     grant::{self, terminal_size},
+    question,
 };
 use crate::{
     runner_v1 as wire,
@@ -26,6 +27,10 @@ impl From<FromRunner> for wire::ConnectRequest {
             FromRunner::Session(report) => Up::Session(report.into()),
             FromRunner::Draining { over } => Up::Draining(wire::Draining { over }),
             FromRunner::Probed { number } => Up::Probed(wire::Probed { number }),
+            FromRunner::Asked(asked) => Up::ConnectionAsked(asked.into()),
+            FromRunner::Unasked { execution_id, approval_id } => {
+                Up::ConnectionUnasked(question::unasked(execution_id, approval_id))
+            }
         };
         Self { message: Some(message) }
     }
@@ -43,6 +48,8 @@ impl TryFrom<wire::ConnectRequest> for FromRunner {
             Up::Session(report) => Self::Session(report.try_into()?),
             Up::Draining(wire::Draining { over }) => Self::Draining { over },
             Up::Probed(wire::Probed { number }) => Self::Probed { number },
+            Up::ConnectionAsked(asked) => Self::Asked(asked.try_into()?),
+            Up::ConnectionUnasked(unasked) => question::no_longer_asked(&unasked)?,
         })
     }
 }
@@ -181,14 +188,19 @@ impl TryFrom<wire::SessionReport> for SessionReport {
 impl From<ToRunner> for wire::ConnectResponse {
     fn from(message: ToRunner) -> Self {
         let message = match message {
-            ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace } => {
-                Down::Welcome(wire::Welcome {
-                    server_id,
-                    protocol_version,
-                    heartbeat_interval: Some(wire_duration(heartbeat_interval)),
-                    link_grace: Some(wire_duration(link_grace)),
-                })
-            }
+            ToRunner::Welcome {
+                server_id,
+                protocol_version,
+                heartbeat_interval,
+                link_grace,
+                takes_questions,
+            } => Down::Welcome(wire::Welcome {
+                takes_questions,
+                server_id,
+                protocol_version,
+                heartbeat_interval: Some(wire_duration(heartbeat_interval)),
+                link_grace: Some(wire_duration(link_grace)),
+            }),
             ToRunner::OpenSession { session_id, base, profile } => Down::OpenSession(wire::OpenSession {
                 session_id: session_id.to_string(),
                 base,
@@ -227,6 +239,9 @@ impl From<ToRunner> for wire::ConnectResponse {
                     network: network.map(Into::into),
                 })
             }
+            ToRunner::AnswerConnection { execution_id, approval_id, answer } => {
+                Down::AnswerConnection(question::answered(execution_id, approval_id, answer))
+            }
             ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
             ToRunner::Probe { number } => Down::Probe(wire::Probe { number }),
             ToRunner::OpenExchange { ticket } => Down::OpenExchange(wire::OpenExchange { ticket }),
@@ -246,6 +261,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 protocol_version: welcome.protocol_version,
                 heartbeat_interval: duration("welcome.heartbeat_interval", welcome.heartbeat_interval)?,
                 link_grace: duration("welcome.link_grace", welcome.link_grace)?,
+                takes_questions: welcome.takes_questions,
             },
             Down::OpenSession(open) => Self::OpenSession {
                 session_id: parsed("open_session.session_id", &open.session_id)?,
@@ -284,6 +300,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 version: set.version,
                 network: set.network.map(Into::into),
             },
+            Down::AnswerConnection(answer) => question::answer(answer)?,
             Down::Drain(wire::Drain { undo }) => Self::Drain { undo },
             Down::Probe(wire::Probe { number }) => Self::Probe { number },
             Down::OpenExchange(wire::OpenExchange { ticket }) => Self::OpenExchange { ticket },

@@ -189,12 +189,16 @@ pub(super) fn sample() -> Grant {
             }],
         },
         egress: vec![network("pypi"), network("github")],
+        questions: ConnectionQuestions {
+            answered: vec!["a.example:443".to_owned()],
+            wait: Duration::from_secs(60),
+        },
     }
 }
 
 fn network(allow: &str) -> NetworkRules {
     let (allow, deny) = (vec![allow.to_owned()], vec!["gist.github.com".to_owned()]);
-    NetworkRules { any: true, allow, deny, warn: true }
+    NetworkRules { any: true, allow, deny, warn: true, ask: vec!["a.example".to_owned()] }
 }
 
 #[test]
@@ -275,6 +279,7 @@ fn messages_to_runners_survive_the_wire() {
             protocol_version: 1,
             heartbeat_interval: Duration::from_secs(2),
             link_grace: Duration::from_secs(240),
+            takes_questions: true,
         },
         ToRunner::OpenSession { session_id, base: "b".to_owned(), profile: None },
         ToRunner::OpenSession { session_id, base: String::new(), profile: Some(Box::new(sample().profile)) },

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use airlock_network::Layers;
+use airlock_network::{Layers, Target};
 use async_trait::async_trait;
 use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, watch};
@@ -88,6 +88,27 @@ pub trait Processes: fmt::Debug + Send + Sync {
     async fn hold(&self, client: SocketAddr, proxy: SocketAddr) -> bool;
 }
 
+/// Asks a person about connections of an execution.
+#[async_trait]
+pub trait Questions: fmt::Debug + Send + Sync {
+    /// Waits for the answer about a target. Connections to the same target share one question. Dropping the future of the
+    /// last of them ends the question.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why there is no positive answer. The wait is bounded.
+    async fn ask(&self, target: &Target, rule: &str) -> Result<(), Unanswered>;
+}
+
+/// The reason why a connection has no positive answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The reason, as the second half of a sentence: `nobody answered within 60 seconds`.
+    pub question: String,
+    /// The action that helps.
+    pub remedy: String,
+}
+
 /// The access of one execution to the network.
 #[derive(Clone, Debug)]
 pub struct Access {
@@ -99,6 +120,8 @@ pub struct Access {
     pub layers: watch::Receiver<Arc<Layers>>,
     /// The hosts whose TLS the proxy inspects, and the secrets that it inserts. `None`: it inspects nothing.
     pub inspection: Option<Arc<Inspection>>,
+    /// Asks a person about targets. `None`: a connection that a rule asks about is refused.
+    pub questions: Option<Arc<dyn Questions>>,
     /// Where connections are reported.
     pub events: Events,
     /// Ends the access, and closes its connections.

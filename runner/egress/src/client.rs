@@ -11,6 +11,7 @@ use std::{
 
 use airlock_network::Target;
 use tokio::{net::TcpStream, sync::OnceCell, time};
+use tokio_util::sync::CancellationToken;
 
 use crate::open::{Execution, Opened, Watch};
 
@@ -40,6 +41,8 @@ pub(crate) struct Client {
     addresses: Option<(SocketAddr, SocketAddr)>,
     /// Whether the client is a process of the execution.
     is_own: OnceCell<bool>,
+    /// Cancelled when the client of a tunnel has ended its side before the answer.
+    pub(crate) closed: CancellationToken,
 }
 
 impl Client {
@@ -53,6 +56,7 @@ impl Client {
             failures: AtomicU32::new(0),
             addresses: stream.and_then(addresses),
             is_own: OnceCell::new(),
+            closed: CancellationToken::new(),
         }
     }
 

@@ -14,6 +14,8 @@
 //!   (domain fronting), or an encrypted ClientHello. The proxy sees only the outer name.
 //! * Requests of plain HTTP in a tunnel are forwarded one by one, only to the target of the tunnel. A WebSocket without
 //!   TLS needs a rule that ends in `/tcp`.
+//! * A rule can ask a person about a target ([`Questions`]). The connection is held until the answer, without a lookup
+//!   of the name.
 //! * Each request or tunnel is reported as one [`Connection`], which contains no path, header or credential.
 //!
 //! The crate knows nothing of the server and of the rest of the runner. It starts no task that outlives `serve`.
@@ -30,6 +32,7 @@ mod inspection;
 mod limits;
 mod open;
 mod proxy;
+mod question;
 mod report;
 mod resolve;
 mod serve;
@@ -38,7 +41,7 @@ mod socks;
 mod tunnel;
 mod upstream;
 
-pub use access::{Access, Events, Processes, Token};
+pub use access::{Access, Events, Processes, Questions, Token, Unanswered};
 pub use connection::{Connection, Outcome, Protocol};
 pub use http::ONE_HOP;
 pub use hyper::header::HeaderName;

@@ -18,6 +18,7 @@ use crate::{
     connection::Protocol,
     dial,
     limits::Limits,
+    question::{self, Permitted},
     report::{Meter, Report, SharedReport, amend},
     resolve::Resolver,
     upstream::Upstream,
@@ -119,11 +120,17 @@ impl Execution {
         time::timeout(self.limits().head, held).await.ok().flatten().unwrap_or(false)
     }
 
-    /// Decides about a target, resolves its name once, checks every address, and connects to one of them.
-    pub(crate) async fn open(&self, target: Target, protocol: Protocol) -> Result<Opened, NotOpened> {
+    /// Decides about a target, waits for an answer if a rule asks about it, resolves its name once, checks every address, and connects to one of them.
+    /// An answer is no longer needed when the client has `closed`.
+    pub(crate) async fn open(
+        &self,
+        target: Target,
+        protocol: Protocol,
+        closed: impl Future<Output = ()>,
+    ) -> Result<Opened, NotOpened> {
         let events = self.access.events.clone();
         let mut report = Report::new(&target, protocol, events, self.limits().bytes_per_direction);
-        let opened = self.connect(&target, &mut report).await;
+        let opened = self.connect(&target, &mut report, closed).await;
         match &opened {
             Ok(_) => {}
             Err(NotOpened::Refused(refusal)) => report.refused(refusal),
@@ -152,16 +159,11 @@ impl Execution {
         &self,
         target: &Target,
         report: &mut Report,
+        closed: impl Future<Output = ()>,
     ) -> Result<(TcpStream, Option<IpAddr>, bool), NotOpened> {
-        let layers = Arc::clone(&self.access.layers.borrow());
-        let (rule, ignored, needs_tls) = match layers.decide(target) {
-            Verdict::Allowed { rule } => {
-                let needs_tls = needs_tls(&rule);
-                (Some(rule), None, needs_tls)
-            }
-            Verdict::Warned { refusal, raw } => (None, Some(refusal), !raw),
-            Verdict::Refused(refusal) => return Err(NotOpened::Refused(Box::new(refusal))),
-        };
+        let permitted = question::permit(&self.access, &self.common.guard, target, closed).await;
+        let Permitted { layers, rule, ignored, is_raw } =
+            permitted.map_err(|refusal| NotOpened::Refused(Box::new(refusal)))?;
         let deadline = time::Instant::now() + self.limits().connect;
         let upstream = self.common.upstream.as_ref();
         let addresses = match time::timeout_at(deadline, self.addresses(target)).await {
@@ -183,7 +185,7 @@ impl Execution {
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
             .map_err(|error| NotOpened::Failed(Failure::of(&error, upstream.is_some())))?;
         report.connected(rule.as_deref(), ignored.as_ref());
-        Ok((stream, address, needs_tls))
+        Ok((stream, address, !is_raw))
     }
 
     async fn addresses(&self, target: &Target) -> io::Result<Vec<IpAddr>> {
@@ -196,10 +198,6 @@ impl Execution {
         addresses.truncate(self.limits().addresses);
         if addresses.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(addresses) }
     }
-}
-
-fn needs_tls(rule: &str) -> bool {
-    !rule.ends_with("/tcp")
 }
 
 impl Failure {

@@ -67,7 +67,7 @@ pub(crate) async fn serve(stream: &mut TcpStream, execution: &Arc<Execution>) ->
             return Ok(None);
         }
     };
-    match execution.open(Target { host, port }, Protocol::Socks5).await {
+    match execution.open(Target { host, port }, Protocol::Socks5, closed(stream)).await {
         Ok(opened) => {
             stream.write_all(&reply(Reply::Succeeded)).await?;
             Ok(Some(opened))
@@ -76,6 +76,13 @@ pub(crate) async fn serve(stream: &mut TcpStream, execution: &Arc<Execution>) ->
             stream.write_all(&reply(code(&problem))).await?;
             Ok(None)
         }
+    }
+}
+
+/// Ends when the client has closed the connection. A client that has sent more is not watched.
+async fn closed(stream: &TcpStream) {
+    if !matches!(stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
+        std::future::pending::<()>().await;
     }
 }
 

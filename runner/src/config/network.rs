@@ -17,14 +17,14 @@ pub struct NetworkConfig {
 }
 
 impl From<NetworkRules> for NetworkConfig {
-    fn from(NetworkRules { any, allow, deny, warn: _ }: NetworkRules) -> Self {
+    fn from(NetworkRules { any, allow, deny, warn: _, ask: _ }: NetworkRules) -> Self {
         Self { any, allow, deny }
     }
 }
 
-/// The floor cannot warn, so that no profile exceeds it.
+/// The floor cannot warn or ask, so that no profile exceeds it.
 impl From<NetworkConfig> for NetworkRules {
     fn from(NetworkConfig { any, allow, deny }: NetworkConfig) -> Self {
-        Self { any, allow, deny, warn: false }
+        Self { any, allow, deny, ..Self::default() }
     }
 }

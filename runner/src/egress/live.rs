@@ -49,8 +49,9 @@ impl LiveLayers {
 
 /// Reads the new rules of a session. Rules that this version cannot read allow nothing: a change that narrows must not be
 /// lost.
-pub(crate) fn session_rules(NetworkRules { any, allow, deny, warn }: &NetworkRules) -> Rules {
-    Rules::parse(*any, allow, deny).map(|rules| rules.warning(*warn)).unwrap_or_else(|errors| {
+pub(crate) fn session_rules(NetworkRules { any, allow, deny, warn, ask }: &NetworkRules) -> Rules {
+    let parsed = Rules::parse(*any, allow, deny).and_then(|rules| rules.asking(ask));
+    parsed.map(|rules| rules.warning(*warn)).unwrap_or_else(|errors| {
         let error = errors.first().map(ToString::to_string).unwrap_or_default();
         tracing::warn!(
             error,

@@ -70,8 +70,10 @@ impl Network {
     }
 }
 
-fn layer(name: LayerName, NetworkRules { any, allow, deny, warn }: &NetworkRules) -> Result<Layer, Refusal> {
-    let rules = Rules::parse(*any, allow, deny).map_err(|errors| {
+fn layer(name: LayerName, rules: &NetworkRules) -> Result<Layer, Refusal> {
+    let NetworkRules { any, allow, deny, warn, ask } = rules;
+    let parsed = Rules::parse(*any, allow, deny).and_then(|rules| rules.asking(ask));
+    let rules = parsed.map_err(|errors| {
         let said: Vec<String> = errors.iter().take(1).map(ToString::to_string).collect();
         malformed(&format!("the network rules of the {name} are not valid: {}", said.concat()))
     })?;

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Decided, Inspection, Protect, Pty, SandboxLimits, SessionId, Shell, Sockets, TerminalSize,
+    CommandSpec, ConnectionQuestions, Decided, Inspection, Protect, Pty, SandboxLimits, SessionId, Shell,
+    Sockets, TerminalSize,
 };
 use airlock_sandbox::LaunchSpec;
 
@@ -44,6 +45,7 @@ pub(crate) fn grant() -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

@@ -16,7 +16,7 @@ use airlock_sandbox::env::Scrubbed;
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 
-use crate::egress::LiveLayers;
+use crate::egress::{ExecutionQuestions, LiveLayers};
 use crate::floor::Network;
 use crate::secrets::Replacer;
 use crate::session::OpenSession;
@@ -33,6 +33,8 @@ pub(crate) struct Handle {
     pub(crate) input: Option<Input>,
     /// The layers of its network. `None` if it has no network.
     pub(crate) network: Option<LiveLayers>,
+    /// The questions about its connections. `None` if it has no network.
+    pub(crate) questions: Option<Arc<ExecutionQuestions>>,
     /// The queue of signals, while the job runs.
     signals: Mutex<Option<mpsc::Sender<Signal>>>,
     background: watch::Sender<Option<Duration>>,
@@ -44,11 +46,16 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Creates the handle of a newly accepted job.
-    pub(crate) fn new(input: Option<Input>, network: Option<LiveLayers>) -> Self {
+    pub(crate) fn new(
+        input: Option<Input>,
+        network: Option<LiveLayers>,
+        questions: Option<Arc<ExecutionQuestions>>,
+    ) -> Self {
         Self {
             switch: EndSwitch::new(),
             input,
             network,
+            questions,
             signals: Mutex::default(),
             background: watch::Sender::new(None),
             unkept: OnceLock::new(),
@@ -198,7 +205,7 @@ mod tests {
 
     #[test]
     fn signals_count_only_while_the_job_runs_and_are_bounded() {
-        let handle = Handle::new(None, None);
+        let handle = Handle::new(None, None, None);
         assert!(handle.signal(Signal::Kill), "before it runs");
         let mut signals = handle.signals();
         assert!(signals.try_recv().is_err(), "a signal from before is not kept");
@@ -213,7 +220,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_detach_counts() {
-        let handle = Handle::new(None, None);
+        let handle = Handle::new(None, None, None);
         assert!(!handle.is_detached());
         handle.detach(Duration::from_secs(1));
         handle.detach(Duration::from_secs(2));

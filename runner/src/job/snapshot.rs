@@ -16,7 +16,7 @@ use std::{
 };
 
 use airlock_domain::{
-    CommandSpec, Decided, Grant, SandboxProfile, SessionSnapshot,
+    CommandSpec, ConnectionQuestions, Decided, Grant, SandboxProfile, SessionSnapshot,
     limits::{SEARCH_PATH_BYTES, SHELL_INIT_BYTES, SNAPSHOT_BYTES},
 };
 use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, WORKSPACE};
@@ -116,6 +116,7 @@ fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

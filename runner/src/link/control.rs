@@ -39,6 +39,7 @@ struct Welcome {
     server_id: String,
     heartbeat: Duration,
     link_grace: Duration,
+    takes_questions: bool,
 }
 
 /// Opens the link and keeps it until it ends. Sets `welcomed` to the server's ID if the link was established.
@@ -100,7 +101,9 @@ async fn make(services: &Services, server: &ServerConfig) -> Result<Link, LinkEn
 }
 
 fn welcome(services: &Services, first: &ToRunner) -> Result<Welcome, LinkEnd> {
-    let ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace } = first else {
+    let ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace, takes_questions } =
+        first
+    else {
         return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
     };
     if *protocol_version != LINK_PROTOCOL_VERSION {
@@ -115,6 +118,7 @@ fn welcome(services: &Services, first: &ToRunner) -> Result<Welcome, LinkEnd> {
         server_id: server_id.clone(),
         heartbeat: (*heartbeat_interval).clamp(limits.heartbeat_min, limits.heartbeat_max),
         link_grace: (*link_grace).min(limits.link_grace_max),
+        takes_questions: *takes_questions,
     })
 }
 
@@ -135,7 +139,7 @@ async fn run(services: &Arc<Services>, index: usize, link: Link, cancel: &Cancel
     let cut = CancellationToken::new();
     let capacity = usize::try_from(services.config.limits.link_queue).unwrap_or(usize::MAX);
     let (own_queue, first, queue) = services.reports.attach(capacity, cut.clone(), || snapshot(services));
-    let speak = speak(services, to_server, first, queue, welcome.heartbeat);
+    let speak = speak(services, to_server, first, queue, &welcome);
     let listen = listen((services, index), &mut from_server, streams, &own_queue, welcome.heartbeat);
     let end = tokio::select! {
         end = speak => end,
@@ -156,10 +160,13 @@ async fn speak(
     to_server: mpsc::Sender<ConnectRequest>,
     first: Vec<FromRunner>,
     mut queue: mpsc::Receiver<FromRunner>,
-    heartbeat: Duration,
+    Welcome { heartbeat, takes_questions, .. }: &Welcome,
 ) -> LinkEnd {
-    let patience = heartbeat * SILENT_INTERVALS;
+    let patience = *heartbeat * SILENT_INTERVALS;
     let send = async |message: FromRunner| {
+        if !takes_questions && matches!(message, FromRunner::Asked(_) | FromRunner::Unasked { .. }) {
+            return Ok(());
+        }
         let message = services.jobs.with_inline(message).await;
         let said = (!matches!(message, FromRunner::Heartbeat { .. })).then(|| name_of(&message));
         if said.is_some() {
@@ -183,7 +190,7 @@ async fn speak(
             return end;
         }
     }
-    let mut beat = interval(heartbeat);
+    let mut beat = interval(*heartbeat);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let message = tokio::select! {
@@ -272,6 +279,9 @@ fn handle_request(services: &Services, message: ToRunner) {
         ToRunner::DetachJob { execution_id, timeout } => jobs.detach(&execution_id, timeout),
         ToRunner::SetSessionNetwork { session_id, version, network } => {
             jobs.set_session_network(session_id, version, network.as_ref());
+        }
+        ToRunner::AnswerConnection { execution_id, approval_id, answer } => {
+            jobs.answer_connection(&execution_id, approval_id, &answer);
         }
         ToRunner::Drain { undo } => draining.set_by_server(!undo),
         ToRunner::Welcome { .. }

@@ -178,6 +178,7 @@ impl Admission {
         let has_input = grant.command.stdin || grant.command.pty.is_some();
         let input = has_input.then(|| Input::new(self.config.limits.stdin_turn));
         let live = network.layers().cloned().map(LiveLayers::new);
+        let questions = live.as_ref().map(|_| self.jobs.questions(offer.execution_id, &grant.questions));
         let job = Job {
             id: offer.execution_id,
             grant: grant.clone(),
@@ -188,7 +189,7 @@ impl Admission {
             snapshot,
             session,
             traceparent: offer.traceparent.clone(),
-            handle: Arc::new(Handle::new(input, live)),
+            handle: Arc::new(Handle::new(input, live, questions)),
         };
         Ok((job, self.room()))
     }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use airlock_domain::{
-    CancelledBy, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, NetworkRules,
-    SessionId, Signal, TerminalSize,
+    ApprovalId, CancelledBy, Cause, ConnectionAnswer, ConnectionQuestions, Epoch, ExecutionId,
+    ExecutionResult, FromRunner, JobPhase, JobReport, NetworkRules, SessionId, Signal, TerminalSize,
 };
 use airlock_faults::{Point, hit};
 use airlock_runner_lifecycle::jobs::{Effect, Event, Known, OfferKey, Room, Terms};
@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     clock,
-    egress::session_rules,
+    egress::{ExecutionQuestions, session_rules},
     floor::Refusal,
     job::{self, Handle, Job},
     journal::{Journal, JournalError},
@@ -320,6 +320,23 @@ impl Jobs {
         }
     }
 
+    /// Creates the questions of a job about its connections.
+    pub(super) fn questions(&self, id: ExecutionId, given: &ConnectionQuestions) -> Arc<ExecutionQuestions> {
+        Arc::new(ExecutionQuestions::new(id, given, Arc::clone(&self.reports)))
+    }
+
+    /// Passes on the answer to a question about a connection.
+    pub(crate) fn answer_connection(
+        &self,
+        id: &ExecutionId,
+        approval: ApprovalId,
+        answer: &ConnectionAnswer,
+    ) {
+        if let Some(questions) = self.running_job(id).and_then(|job| job.questions.clone()) {
+            questions.answer(approval, answer);
+        }
+    }
+
     /// Returns the handle of a job that has not ended.
     pub(crate) fn running_job(&self, id: &ExecutionId) -> Option<Arc<Handle>> {
         self.live().get(id).map(|live| Arc::clone(&live.handle))
@@ -363,9 +380,13 @@ impl Jobs {
         message
     }
 
-    /// Returns the reports of all jobs.
+    /// Returns the reports of all jobs, and then their open questions.
     pub(crate) fn all_reports(&self) -> Vec<FromRunner> {
-        self.journal().state().reports().map(FromRunner::Job).collect()
+        let mut reports: Vec<_> = self.journal().state().reports().map(FromRunner::Job).collect();
+        let live = self.live();
+        let questions = live.values().filter_map(|live| live.handle.questions.as_ref());
+        reports.extend(questions.flat_map(|questions| questions.open()));
+        reports
     }
 
     fn keep_deadline(&self) -> u64 {

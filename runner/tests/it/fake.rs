@@ -49,6 +49,8 @@ pub(crate) struct Manners {
     pub(crate) heartbeats: bool,
     /// Whether new links are read beyond their first message.
     pub(crate) read_reports: bool,
+    /// Whether the server accepts questions about connections.
+    pub(crate) takes_questions: bool,
 }
 
 impl Default for Manners {
@@ -59,6 +61,7 @@ impl Default for Manners {
             heartbeat_interval: Duration::from_secs(20),
             heartbeats: true,
             read_reports: true,
+            takes_questions: true,
         }
     }
 }
@@ -261,6 +264,7 @@ impl RunnerLink for Service {
             protocol_version: manners.protocol_version,
             heartbeat_interval: manners.heartbeat_interval,
             link_grace: manners.link_grace,
+            takes_questions: manners.takes_questions,
         };
         to.send(Ok(welcome.into())).await.unwrap();
         tokio::spawn(async move {

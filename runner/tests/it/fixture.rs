@@ -10,10 +10,10 @@ use std::{
 };
 
 use airlock_domain::{
-    Cause, CommandSpec, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
-    ExecutionResult, FromRunner, Grant, Inspection, JobPhase, JobReport, NetworkMode, OutputStream,
-    PathRules, Protect, PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase,
-    SessionSnapshot, Sockets, StartJob, ToRunner,
+    Cause, CommandSpec, ConnectionQuestions, Decided, Epoch, ExchangeFromRunner, ExchangeOrder,
+    ExchangeToRunner, ExecutionId, ExecutionResult, FromRunner, Grant, Inspection, JobPhase, JobReport,
+    NetworkMode, OutputStream, PathRules, Protect, PushFromRunner, PushToRunner, SandboxLimits,
+    SandboxProfile, SessionId, SessionPhase, SessionSnapshot, Sockets, StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,
@@ -350,6 +350,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

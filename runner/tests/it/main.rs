@@ -7,6 +7,7 @@ mod confined;
 mod controls;
 mod disks;
 mod egress;
+mod egress_ask;
 mod egress_live;
 mod egress_warn;
 mod exchanges;

@@ -1,8 +1,10 @@
 //! Approvals: creates them, records answers and expiry, and moves the execution on.
 //!
 //! The answer is stored first, bound to the hash of the question. Then the execution moves on. If the process
-//! dies between these steps, the reconcile loop completes the second one.
+//! dies between these steps, the reconcile loop completes the second one. An approval for a connection of a running
+//! command moves nothing on: its answer is sent to the runner.
 
+mod connections;
 mod files;
 mod remember;
 
@@ -124,6 +126,9 @@ impl Approvals {
         self.check_may_answer(who, &approval).await?;
         let (state, reason, remember) = match answer {
             ApproverAnswer::AllowOnce => (ApprovalState::Allowed, String::new(), None),
+            ApproverAnswer::AllowAndRemember { .. } if approval.connection.is_some() => {
+                return Err(not_remembered());
+            }
             ApproverAnswer::AllowAndRemember { scope, rules } => {
                 let remember = self.to_remember(who, &approval, (scope, &rules)).await?;
                 (ApprovalState::Allowed, String::new(), Some(remember))
@@ -168,6 +173,9 @@ impl Approvals {
     }
 
     async fn follow_answer(&self, approval: &ApprovalRecord) -> Result<(), StoreError> {
+        if approval.connection.is_some() {
+            return self.tell_runner(approval).await;
+        }
         let answer = match approval.state {
             ApprovalState::Allowed => Answer::Allowed,
             ApprovalState::Denied => Answer::Denied { reason: approval.reason.clone() },
@@ -224,6 +232,7 @@ impl Approvals {
             reason: String::new(),
             files: asked.files,
             terms: asked.terms,
+            connection: None,
         }
     }
 
@@ -231,6 +240,16 @@ impl Approvals {
     pub(crate) fn valid_for(&self, session: &SessionRecord) -> Duration {
         let profile = self.profiles.get(&session.profile);
         profile.and_then(|profile| profile.approval_valid).unwrap_or(self.limits.approval_valid)
+    }
+}
+
+/// Returns the error for an answer about a connection that is to be remembered.
+fn not_remembered() -> ApiError {
+    ApiError::FailedPrecondition {
+        reason: "REMEMBER_NOT_PERMITTED",
+        message:
+            "an answer about a connection cannot be remembered; allow it once, or add a rule to the profile"
+                .to_owned(),
     }
 }
 

@@ -75,6 +75,11 @@ pub(crate) fn decide(
         lift::ask_of_untold(&mut decision);
     }
     record::deny_unbound(&mut decision);
+    let egress = match network::is_permitted(&decision, unsandboxed, mode) {
+        true => network::layers(&profile.network, session_network, command.network.as_ref()),
+        false => Vec::new(),
+    };
+    let questions = network::questions(profile, &decision, spec.wait_for_approval, &egress);
     let sources = command.shell == Shell::Bash && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
@@ -92,10 +97,8 @@ pub(crate) fn decide(
         unsandboxed,
         snapshot_digest: if sources { snapshot.digest() } else { Vec::new() },
         decided: told.decided,
-        egress: match network::is_permitted(&decision, unsandboxed, mode) {
-            true => network::layers(&profile.network, session_network, command.network.as_ref()),
-            false => Vec::new(),
-        },
+        egress,
+        questions,
     };
     let binding = Binding::new(grant.binding());
     let record = record::of(&decision, profile.name(), encode);

@@ -13,6 +13,7 @@ use airlock_store::{
 
 use self::jobs::JobReports;
 use crate::{
+    approval::Approvals,
     links::{Link, LinkError, LinkRefusal, LinkSink},
     reconcile::executions::{ExecutionReconciler, PAGE},
     runners::Runners,
@@ -28,6 +29,7 @@ pub(crate) struct RunnerEvents {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) runners: Arc<Runners>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) jobs: JobReports,
     pub(crate) executions: Arc<ExecutionReconciler>,
     pub(crate) hints: Arc<Hints>,
@@ -110,6 +112,10 @@ impl RunnerEvents {
             }
             FromRunner::Reconciled => self.reconcile(link).await?,
             FromRunner::Probed { number } => self.probed(link, number).await?,
+            FromRunner::Asked(asked) => self.approvals.connection_asked(link, asked).await?,
+            FromRunner::Unasked { execution_id, approval_id } => {
+                self.approvals.connection_gone(link, execution_id, approval_id).await?;
+            }
         }
         Ok(())
     }

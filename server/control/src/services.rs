@@ -174,6 +174,7 @@ fn build(parts: ServiceParts, shared: Shared) -> (Services, Arc<Placement>) {
         store: parts.store.clone(),
         runners: base.runners.clone(),
         sessions: base.sessions.clone(),
+        approvals: base.approvals.clone(),
         jobs: job_reports(&parts, &shared, &base),
         executions: reconciler.clone(),
         hints: shared.hints.clone(),
@@ -416,6 +417,7 @@ mod tests {
     mod networks;
     mod order;
     mod placing;
+    mod questions;
     mod remember;
     mod requested;
     mod restart;

@@ -40,7 +40,7 @@ pub use question::{Question, Redecision};
 pub use refusal::{Refusal, before_refusal};
 pub use report::{Reception, Reported, received};
 pub use results::{Absence, PLACED, Settlement, is_placed, lost_result, settle};
-pub use taken::{NotPermitted, Taken, created, taken};
+pub use taken::{NotPermitted, Taken, asks_about_connection, created, taken};
 pub use transition::Transition;
 
 #[cfg(test)]

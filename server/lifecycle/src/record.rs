@@ -11,7 +11,7 @@ use airlock_domain::{
     LinkState, Mode, OutputState, RunnerId, SessionId,
 };
 
-pub use values::{ApprovalRecord, ApprovalState, DecisionRecord, Micros, Verdict};
+pub use values::{ApprovalRecord, ApprovalState, AskedConnection, DecisionRecord, Micros, Verdict};
 
 /// The specification of an execution: its command, and how the server treats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub struct StateChange {
     pub link: Option<LinkState>,
     /// The time of the change.
     pub at: Micros,
-    /// Set with `PENDING_APPROVAL`.
+    /// Set with `PENDING_APPROVAL`, and when a connection of a running command begins to wait for an answer.
     pub approval_id: Option<ApprovalId>,
     /// Set from the step that moved the execution to the background.
     pub backgrounded_by: Option<BackgroundedBy>,

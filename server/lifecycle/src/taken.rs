@@ -135,6 +135,22 @@ pub fn taken(mut record: ExecutionRecord, step: &Transition, now: Micros) -> Res
     Ok(Taken { record, change, milestone, approval, withdraw, finished })
 }
 
+/// Returns the writes of a question about a connection of an execution on its runner. The execution does not wait for the
+/// answer, so that only its history names the approval. `valid` is the validity in microseconds.
+#[must_use]
+pub fn asks_about_connection(
+    mut record: ExecutionRecord,
+    approval: ApprovalRecord,
+    valid: i64,
+    now: Micros,
+) -> Taken {
+    record.version = record.version.saturating_add(1);
+    let approval = open(&record, approval, valid, now);
+    let change = StateChange { approval_id: Some(approval.id), ..change(&record, now) };
+    let (change, approval) = (Some(change), Some(approval));
+    Taken { record, change, milestone: None, approval, withdraw: false, finished: false }
+}
+
 fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<(), NotPermitted> {
     if from != to && !from.may_become(to) {
         return Err(NotPermitted(format!("{from:?} cannot change to {to:?}")));
@@ -204,13 +220,13 @@ fn kept(mut result: ExecutionResult, moves_session: bool) -> ExecutionResult {
 }
 
 /// Completes a new approval and makes the execution wait for it.
-fn opened(
-    record: &mut ExecutionRecord,
-    mut approval: ApprovalRecord,
-    valid: i64,
-    now: Micros,
-) -> ApprovalRecord {
+fn opened(record: &mut ExecutionRecord, approval: ApprovalRecord, valid: i64, now: Micros) -> ApprovalRecord {
     record.approval_id = Some(approval.id);
+    open(record, approval, valid, now)
+}
+
+/// Completes a new approval.
+fn open(record: &ExecutionRecord, mut approval: ApprovalRecord, valid: i64, now: Micros) -> ApprovalRecord {
     approval.execution_id = record.id;
     approval.state = ApprovalState::Open;
     approval.created = now;

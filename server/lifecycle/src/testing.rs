@@ -125,6 +125,7 @@ pub(crate) fn question(record: &ExecutionRecord) -> Question {
         reason: String::new(),
         files: Vec::new(),
         terms: Vec::new(),
+        connection: None,
     };
     Question { decision, approval, valid_micros: 1000 }
 }

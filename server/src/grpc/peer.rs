@@ -213,6 +213,7 @@ fn may_be_told(message: &ToRunner) -> bool {
         | ToRunner::ResizeJob { .. }
         | ToRunner::DetachJob { .. }
         | ToRunner::SetSessionNetwork { .. }
+        | ToRunner::AnswerConnection { .. }
         | ToRunner::Drain { .. } => true,
         ToRunner::Welcome { .. }
         | ToRunner::OpenSession { .. }

@@ -5,8 +5,8 @@ use airlock_domain::{BackgroundedBy, ExecutionState, OutputState, limits::MESSAG
 use airlock_output::stream::Progress;
 use airlock_proto::v1;
 use airlock_store::record::{
-    ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros, RememberedRule,
-    RuleScope, SessionRecord, SessionState, StateChange, Verdict,
+    ApprovalRecord, ApprovalState, AskedConnection, CapabilityRecord, DecisionRecord, ExecutionRecord,
+    Micros, RememberedRule, RuleScope, SessionRecord, SessionState, StateChange, Verdict,
 };
 use prost::Message as _;
 use prost_types::{Duration as WireDuration, Timestamp};
@@ -176,6 +176,11 @@ pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
         reason: record.reason,
         files: record.files.into_iter().map(Into::into).collect(),
         terms: terms(&record.terms),
+        connection: record.connection.map(|AskedConnection { host, port, rule }| v1::ApprovalConnection {
+            host,
+            port: port.into(),
+            rule,
+        }),
         ..v1::Approval::default()
     }
     .with_command(record.command)

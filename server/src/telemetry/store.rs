@@ -5,13 +5,14 @@ use std::{future::Future, sync::Arc, time::Instant};
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use airlock_faults::{Point, hit};
 use airlock_store::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
-    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
-    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
+    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
+    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store,
+    StoreError, TakeQueued, Transition,
     record::{
-        ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-        SessionRecord, StateChange,
+        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 use tracing::{Instrument as _, Span};
@@ -144,6 +145,8 @@ measured! {
         Other fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
         Other fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
         Change fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
+        OfRunner fn ask_about_connection(&self, approval: &ApprovalRecord, valid_micros: i64, at_most: u64) -> ConnectionQuestion;
+        OfRunner fn withdraw_question(&self, execution: ExecutionId, approval: ApprovalId) -> bool;
         Other fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
         Other fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
         Other fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
@@ -165,5 +168,6 @@ measured! {
         Other fn forwards(&self, at_most: u32) -> Vec<ForwardRecord>;
         Other fn connections(&self, id: ExecutionId, at_most: u32) -> Vec<ConnectionRecord>;
         Other fn network_changes(&self, at_most: u32) -> Vec<NetworkChangeRecord>;
+        Other fn connection_answers(&self, at_most: u32) -> Vec<AnswerRecord>;
     }
 }

@@ -211,6 +211,10 @@ impl Checker {
             self.bad(field, limit);
             return None;
         }
+        if !rules.ask.is_empty() {
+            self.bad(&format!("{field}.ask"), "is only valid in a profile; remove it");
+            return None;
+        }
         if let Err(errors) = Rules::parse(rules.any, &rules.allow, &rules.deny) {
             errors.iter().for_each(|error| self.bad(&error.path(field), error.message.as_str()));
             return None;

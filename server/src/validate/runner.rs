@@ -7,6 +7,8 @@ use airlock_domain::{
     limits::{DIRECTORY_BYTES, NAME_BYTES, NETWORK_LAYERS, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
+use airlock_network::Target;
+
 use super::checker::Checker;
 
 /// The maximum number of slots.
@@ -17,6 +19,10 @@ const BASES: usize = 128;
 const CAPABILITIES: usize = 64;
 /// The maximum length, in bytes, of a text for people. A longer text is cut.
 const TEXT_BYTES: usize = 4 * 1024;
+/// The maximum length of the host of a connection that waits for an answer, in bytes.
+const HOST_BYTES: usize = 255;
+/// The maximum length of the rule that asks about a connection, in bytes.
+const RULE_BYTES: usize = 2 * 1024;
 /// The maximum number of shells.
 const SHELLS: usize = 8;
 
@@ -83,11 +89,20 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
             }
             SessionPhase::Closed => {}
         },
+        FromRunner::Asked(asked) => {
+            checker.at_most("connection_asked.host", asked.host.len(), HOST_BYTES);
+            checker.at_most("connection_asked.rule", asked.rule.len(), RULE_BYTES);
+            let target = Target::parse(&format!("{}:{}", asked.host, asked.port));
+            if target.is_err() {
+                checker.bad("connection_asked.host", "is not a host");
+            }
+        }
         FromRunner::Hello(_)
         | FromRunner::Heartbeat { .. }
         | FromRunner::Reconciled
         | FromRunner::Draining { .. }
-        | FromRunner::Probed { .. } => {}
+        | FromRunner::Probed { .. }
+        | FromRunner::Unasked { .. } => {}
     }
     checker.violations.into_iter().next().map_or(Ok(message), Err)
 }

@@ -8,6 +8,7 @@ pub(super) mod executions;
 pub(crate) mod fixtures;
 pub(super) mod lists;
 pub(super) mod milestones;
+pub(super) mod questions;
 pub(super) mod queue;
 pub(super) mod races;
 pub(super) mod rules;
@@ -82,6 +83,9 @@ macro_rules! contract_tests {
             approvals::asking_again_withdraws_the_first_question,
             approvals::open_approvals_are_listed_oldest_first,
             approvals::an_answer_is_one_of_three,
+            questions::a_question_about_a_connection_is_asked_once,
+            questions::questions_are_bounded_and_end_with_their_execution,
+            questions::an_answer_about_a_connection_is_in_the_audit,
             rules::rules_count_where_they_were_given,
             rules::a_rule_is_remembered_once_and_no_more_than_there_may_be,
             rules::rules_are_listed_and_removed_by_their_tenant,

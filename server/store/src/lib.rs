@@ -31,7 +31,7 @@ pub use airlock_lifecycle::{OutputBy, Transition};
 pub use room::{Created, Room, TakeQueued};
 pub use traits::{ApprovalStore, AuditStore, ExecutionStore, OutputStore, RunnerStore, SessionStore, Store};
 pub use values::{
-    ApprovalAnswer, ApprovalQuery, Cas, ChangedBy, Durability, ExecutionQuery, FENCED_EPOCHS, MilestoneQuery,
-    Milestones, NetworkChange, NewExecution, Page, PageQuery, Remember, RuleQuery, RunnerPut,
-    STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery, StoreError,
+    ApprovalAnswer, ApprovalQuery, Cas, ChangedBy, ConnectionQuestion, Durability, ExecutionQuery,
+    FENCED_EPOCHS, MilestoneQuery, Milestones, NetworkChange, NewExecution, Page, PageQuery, Remember,
+    RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery, StoreError,
 };

@@ -12,8 +12,8 @@ use airlock_domain::{
 };
 
 pub use airlock_lifecycle::record::{
-    ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros,
-    Milestone, StateChange, Verdict,
+    ApprovalRecord, ApprovalState, AskedConnection, DecisionRecord, ExecutionRecord, ExecutionSpec,
+    LiveExecution, Micros, Milestone, StateChange, Verdict,
 };
 
 /// The state of a session.
@@ -278,6 +278,29 @@ pub struct NetworkChangeRecord {
     /// The rules after the change.
     pub new: Option<NetworkRules>,
     /// The time. Set by the store.
+    pub at: Micros,
+}
+
+/// An audit entry of an answer to a question about a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRecord {
+    /// The approval.
+    pub approval_id: ApprovalId,
+    /// The execution whose connection waited.
+    pub execution_id: ExecutionId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its tenant.
+    pub tenant: String,
+    /// The connection.
+    pub connection: AskedConnection,
+    /// `Allowed`, `Denied` or `Expired`.
+    pub answer: ApprovalState,
+    /// The approver. Empty for `Expired`.
+    pub principal: String,
+    /// The approver's reason.
+    pub reason: String,
+    /// The time of the answer.
     pub at: Micros,
 }
 

@@ -1,6 +1,7 @@
 //! The code that the SQL engines share in addition to their queries: rows and records, names and JSON in
 //! columns, and error mapping. It must not depend on the connection type of an engine.
 
+pub(super) mod answers;
 pub(super) mod connections;
 pub(super) mod errors;
 pub(super) mod forwards;

@@ -9,14 +9,14 @@ use airlock_lifecycle::{OutputBy, Transition};
 use super::{
     room::{Created, TakeQueued},
     values::{
-        ApprovalAnswer, ApprovalQuery, Cas, ExecutionQuery, MilestoneQuery, Milestones, NewExecution, Page,
-        PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError,
+        ApprovalAnswer, ApprovalQuery, Cas, ConnectionQuestion, ExecutionQuery, MilestoneQuery, Milestones,
+        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError,
     },
 };
 use crate::record::{
-    ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-    NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-    SessionRecord, StateChange,
+    AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+    LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord,
+    SessionLevels, SessionRecord, StateChange,
 };
 
 /// The stored sessions.
@@ -172,6 +172,21 @@ pub trait ApprovalStore: Send + Sync {
         id: ApprovalId,
         answer: &ApprovalAnswer,
     ) -> Result<Cas<ApprovalRecord>, StoreError>;
+    /// Adds the approval for a connection of an execution on its runner, and an entry to the execution's history. The
+    /// store sets `created`, and computes `expires` from `valid_micros`. At most `at_most` such approvals of a tenant are
+    /// open. Idempotent by the ID.
+    async fn ask_about_connection(
+        &self,
+        approval: &ApprovalRecord,
+        valid_micros: i64,
+        at_most: u64,
+    ) -> Result<ConnectionQuestion, StoreError>;
+    /// Withdraws an open approval for a connection of this execution. Returns whether it was open.
+    async fn withdraw_question(
+        &self,
+        execution: ExecutionId,
+        approval: ApprovalId,
+    ) -> Result<bool, StoreError>;
     /// Returns open approvals that have expired.
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError>;
     /// Returns the rules that apply to a command of this session and profile, oldest first. The rules of a session are
@@ -231,6 +246,9 @@ pub trait AuditStore: Send + Sync {
     /// Returns the audit entries of changed network rules in the order in which they were written. The change of the
     /// session writes them.
     async fn network_changes(&self, at_most: u32) -> Result<Vec<NetworkChangeRecord>, StoreError>;
+    /// Returns the audit entries of answers to questions about connections in the order in which they were written. The
+    /// answer writes them.
+    async fn connection_answers(&self, at_most: u32) -> Result<Vec<AnswerRecord>, StoreError>;
 }
 
 /// The persistent state of the servers.

@@ -189,6 +189,19 @@ pub struct ApprovalAnswer {
     pub remember: Option<Remember>,
 }
 
+/// The outcome of a question about a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectionQuestion {
+    /// The approval was created.
+    Asked,
+    /// It exists already. This is its present record.
+    Known(Box<ApprovalRecord>),
+    /// The execution does not run, or the ID belongs to another approval.
+    Over,
+    /// Too many questions of the tenant are open.
+    Full,
+}
+
 /// Rules to remember. Existing rules stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remember {

@@ -151,7 +151,7 @@ mod long {
         Dev::start().check(Path::new(PYTHON), "inspect-ai", 5);
     }
 
-    /// OpenHands needs Python 3.12, which Debian 12 does not have. `scripts/setup.sh adapters` says if it is missing.
+    /// OpenHands needs Python 3.12, which Debian 12 does not have. `scripts/setup.sh long` says if it is missing.
     #[test]
     fn open_hands() {
         let python = "python3.12";

@@ -1,7 +1,8 @@
-"""Approvals: commands that wait for a person."""
+"""Approvals: commands, and connections of running commands, that wait for a person."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,6 +15,7 @@ from ._result import Approval
 from .v1 import approval_pb2 as pb
 
 _PENDING = "pending_approval"
+_POLL = 0.5
 _ALL = (
     pb.APPROVAL_STATE_OPEN,
     pb.APPROVAL_STATE_ALLOWED,
@@ -75,6 +77,8 @@ class AsyncApprovals:
 
     async def wait(self, approval: Approval) -> Approval:
         """Wait until the approval is no longer open, and return it."""
+        if approval.connection:
+            return await self._wait_for_connection(approval)
         events = Events(self._connection, execution_id=approval.execution_id)
         try:
             async for event in events:
@@ -93,3 +97,9 @@ class AsyncApprovals:
         finally:
             await events.aclose()
         return await self.show(approval.id)
+
+    async def _wait_for_connection(self, approval: Approval) -> Approval:
+        # The command runs on, so that no event follows the answer.
+        while (now := await self.show(approval.id)).state == "open":
+            await asyncio.sleep(_POLL)
+        return now

@@ -319,6 +319,9 @@ class Approval:
     expires: datetime
     decided_by: str
     reason: str
+    connection: str
+    """The host and port, as `HOST:PORT`, if a connection of the running command waits for the answer. Empty: the
+    command itself waits."""
     raw: approval_pb2.Approval = field(repr=False, compare=False)
     """The message. `raw.terms` and `raw.files` have the other fields that the answer covers."""
 
@@ -339,6 +342,7 @@ class Approval:
             expires=moment(raw.expires),
             decided_by=raw.decided_by,
             reason=raw.reason,
+            connection=f"{raw.connection.host}:{raw.connection.port}" if raw.HasField("connection") else "",
             raw=raw,
         )
 

@@ -304,3 +304,82 @@ fn a_replaced_layer_leaves_the_others_as_they_are() {
     assert_eq!(without.replaced(Session, Some(of(&["b.site.example"]))), before, "a new layer has its place");
     assert_eq!(refusal(without.replaced(Session, Some(Rules::default())).decide(&a)).layer, Session);
 }
+
+fn asking(allow: &[&str], deny: &[&str], ask: &[&str]) -> Rules {
+    let ask: Vec<String> = ask.iter().map(|entry| (*entry).to_owned()).collect();
+    rules(false, allow, deny).asking(&ask).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn asked_by(verdict: Verdict) -> (String, Verdict) {
+    match verdict {
+        Verdict::Asked { rule, answered } => (rule, *answered),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_ask_rule_wins_over_allow_and_a_deny_rule_over_both() {
+    let profile = asking(
+        &["pypi", "*.example.com", "open.test"],
+        &["no.example.com"],
+        &["api.example.com", "*.asks.test:8443", "files.pythonhosted.org", "db.test:5432/tcp"],
+    );
+    let profile = Layers::new(vec![Layer { name: Profile, rules: profile }]);
+    for (text, rule) in [
+        ("api.example.com:443", "Network(api.example.com)"),
+        ("API.example.com.:22", "Network(api.example.com)"),
+        ("x.asks.test:8443", "Network(*.asks.test:8443)"),
+        ("files.pythonhosted.org:443", "Network(files.pythonhosted.org)"),
+        ("db.test:5432", "Network(db.test:5432/tcp)"),
+    ] {
+        let (found, answered) = asked_by(profile.decide(&target(text)));
+        assert_eq!(found, rule, "{text}");
+        assert!(matches!(answered, Verdict::Allowed { .. }), "{text}");
+    }
+    for text in ["pypi.org:443", "www.example.com:443", "open.test:80"] {
+        assert!(matches!(profile.decide(&target(text)), Verdict::Allowed { .. }), "{text}");
+    }
+    for text in ["no.example.com:443", "x.asks.test:443", "asks.test:8443", "db.test:22", "other.test:443"] {
+        refusal(profile.decide(&target(text)));
+    }
+    let (_, raw) = asked_by(profile.decide_raw(&target("db.test:5432")));
+    assert!(matches!(raw, Verdict::Allowed { .. }));
+    refusal(profile.decide_raw(&target("x.asks.test:8443")));
+}
+
+#[test]
+fn a_question_never_exceeds_another_layer() {
+    let ask = Layer { name: Profile, rules: asking(&[], &[], &["*.test"]) };
+    let floor = |allow: &[&str], deny: &[&str]| Layer { name: Floor, rules: rules(false, allow, deny) };
+    let both = Layers::new(vec![ask.clone(), floor(&["a.test", "b.test"], &["b.test"])]);
+    asked_by(both.decide(&target("a.test:443")));
+    for (text, layer) in [("b.test:443", Floor), ("c.test:443", Floor), ("a.test:22", Floor)] {
+        assert_eq!(refusal(both.decide(&target(text))).layer, layer, "{text}");
+    }
+    let narrowed = both.replaced(Session, Some(rules(false, &["other.test"], &[])));
+    assert_eq!(refusal(narrowed.decide(&target("a.test:443"))).layer, Session);
+    // Names at which a cloud provides credentials need an entry of their own.
+    let cloud = Layers::new(vec![Layer { name: Profile, rules: asking(&[], &[], &["*.google.internal"]) }]);
+    refusal(cloud.decide(&target("metadata.google.internal:80")));
+    let warns = Layer { name: Session, rules: rules(false, &[], &[]).warning(true) };
+    let (_, answered) = asked_by(Layers::new(vec![ask, warns]).decide(&target("a.test:443")));
+    assert!(matches!(answered, Verdict::Warned { .. }), "{answered:?}");
+}
+
+#[test]
+fn a_preset_is_asked_about_by_its_name() {
+    let rules = asking(&["pypi"], &[], &["pypi"]);
+    let layers = Layers::new(vec![Layer { name: Profile, rules }]);
+    assert_eq!(asked_by(layers.decide(&target("pypi.org:443"))).0, "Network(pypi)");
+    let wrong = Rules::default().asking(&["*".to_owned(), "a b".to_owned()]).unwrap_err();
+    assert_eq!(
+        wrong.iter().map(|error| error.path("network")).collect::<Vec<_>>(),
+        ["network.ask[0]", "network.ask[1]"]
+    );
+    let refusal =
+        Refusal::unanswered(&target("a.test:443"), "Network(a.test)", "nobody answered", "connect again");
+    assert_eq!(
+        refusal.to_string(),
+        "`a.test:443` needs an answer by the rule `Network(a.test)` of the profile, and nobody answered; connect again"
+    );
+}

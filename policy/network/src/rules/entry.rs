@@ -117,19 +117,31 @@ impl Entry {
 
     /// Reports whether this entry of `deny` denies the target.
     pub(crate) fn denies(&self, target: &Target) -> bool {
-        self.port.is_none_or(|only| only == target.port) && self.hosts.deny(&target.host)
+        self.asks_port(target.port) && self.hosts.deny(&target.host)
     }
 
-    /// Reports whether the entry lists an address of this kind.
+    /// Reports whether this entry of `ask` asks about the target. Without a port, it asks about every port.
+    pub(crate) fn asks(&self, target: &Target) -> bool {
+        self.denies(target)
+    }
+
+    /// Reports whether this entry of `ask` lets the target through after a positive answer.
+    pub(crate) fn permits(&self, target: &Target) -> bool {
+        self.asks_port(target.port) && self.hosts.allow(&target.host)
+    }
+
+    /// Reports whether this entry of `allow` lists an address of this kind.
     pub(crate) fn lists(&self, address: IpAddr, kind: AddressKind, port: u16) -> bool {
-        let Hosts::Range(range) = &self.hosts else {
-            return false;
-        };
-        let contains = match kind.needs_exact_entry() {
-            true => *range == IpNet::from(address),
-            false => range.contains(&address),
-        };
-        contains && self.allows_port(port)
+        self.allows_port(port) && self.hosts.list(address, kind)
+    }
+
+    /// Reports whether this entry of `ask` lists an address of this kind.
+    pub(crate) fn lists_asked(&self, address: IpAddr, kind: AddressKind, port: u16) -> bool {
+        self.asks_port(port) && self.hosts.list(address, kind)
+    }
+
+    fn asks_port(&self, port: u16) -> bool {
+        self.port.is_none_or(|only| only == port)
     }
 
     fn allows_port(&self, port: u16) -> bool {
@@ -145,6 +157,14 @@ impl Hosts {
             (Self::Below(domain), Host::Name(name)) => name.is_below(domain) && !names::is_metadata(name),
             (Self::Range(range), Host::Address(address)) => range.contains(address),
             _ => false,
+        }
+    }
+
+    fn list(&self, address: IpAddr, kind: AddressKind) -> bool {
+        match self {
+            Self::Range(range) if kind.needs_exact_entry() => *range == IpNet::from(address),
+            Self::Range(range) => range.contains(&address),
+            Self::Name(_) | Self::Below(_) => false,
         }
     }
 

@@ -14,6 +14,8 @@ pub enum List {
     Allow,
     /// `deny`
     Deny,
+    /// `ask`
+    Ask,
 }
 
 /// An entry that is not a rule. Its text is one line of ASCII: the entry, the problem and the remedy.
@@ -75,6 +77,7 @@ impl fmt::Display for List {
         f.write_str(match self {
             Self::Allow => "allow",
             Self::Deny => "deny",
+            Self::Ask => "ask",
         })
     }
 }

@@ -19,6 +19,7 @@ prefix_rule(pattern=["make", "a b"], decision="prompt")
 network_rule(host = "api.github.com", protocol = "https", decision = "allow")
 network_rule(host = "mirror.example", protocol = "http", decision = "allow")
 network_rule(host = "files.example", protocol = "https", decision = "deny")
+network_rule(host = "upload.example", protocol = "socks5_tcp", decision = "prompt")
 "#;
 
 #[test]
@@ -30,6 +31,7 @@ fn rules_become_a_profile() {
         ("git diff --stat", Verdict::Allow),
         ("git push origin main", Verdict::Deny),
         ("make 'a b' c", Verdict::Ask),
+        ("curl https://upload.example/x", Verdict::Ask),
     ] {
         assert_eq!(decide(&Request::bash(command.as_bytes()), &profile).verdict, verdict, "{command}");
     }
@@ -44,7 +46,7 @@ fn rules_become_a_profile() {
 fn everything_else_is_reported_with_its_line() {
     let text = r#"network_rule(host = "a.example", protocol = "socks5_tcp", decision = "allow")
 network_rule(host = "a.example", protocol = "socks5_udp", decision = "allow")
-network_rule(host = "a.example", protocol = "https", decision = "prompt")
+network_rule(host = "a b", protocol = "https", decision = "prompt")
 network_rule(host = "*", protocol = "https", decision = "allow")
 network_rule(protocol = "https", decision = "allow")
 network_rule(host = "a.example", protocol = "https", decision = "maybe")

@@ -12,7 +12,7 @@ use airlock_domain::{FileState, SessionId, Shell, TerminalSize};
 /// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));
 
-const CHANGES: [Change; 27] = [
+const CHANGES: [Change; 28] = [
     ("session_id", |grant| grant.session_id = SessionId::new()),
     ("command", |_| {}),
     ("command.text", |grant| grant.command.text.push(b'x')),
@@ -36,6 +36,7 @@ const CHANGES: [Change; 27] = [
     ("unsandboxed", |grant| grant.unsandboxed = !grant.unsandboxed),
     ("snapshot_digest", |grant| grant.snapshot_digest.push(1)),
     ("egress", |grant| grant.egress[0].allow.clear()),
+    ("questions", |grant| grant.questions.answered.clear()),
     ("decided", |_| {}),
     ("decided.programs", |grant| grant.decided.programs.push(b"\xff".to_vec())),
     ("decided.git", |grant| grant.decided.git.push("log".to_owned())),
@@ -83,12 +84,16 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
 #[test]
 fn a_bound_field_without_a_place_of_its_own_is_among_the_further_ones() {
     let grant = grant();
-    let rules =
-        |allow: &str| format!(r#"{{"allow":["{allow}"],"any":true,"deny":["gist.github.com"],"warn":true}}"#);
+    let rules = |allow: &str| {
+        format!(
+            r#"{{"allow":["{allow}"],"any":true,"ask":["a.example"],"deny":["gist.github.com"],"warn":true}}"#
+        )
+    };
     let mut further = BTreeMap::from([
         ("command.umask".to_owned(), "\"027\"".to_owned()),
         ("command.network".to_owned(), rules("github")),
         ("egress".to_owned(), format!("[{},{}]", rules("pypi"), rules("github"))),
+        ("questions".to_owned(), r#"{"answered":["a.example:443"],"wait":{"nanos":0,"secs":60}}"#.to_owned()),
     ]);
     assert_eq!(grant.further(&SHOWN), further, "the other fields are shown elsewhere");
     let without = SHOWN.map(|name| if name == "command.stdin" { "" } else { name });

@@ -83,7 +83,8 @@ pub(crate) async fn forward(client: &Arc<Client>, way: Way, request: Request<Inc
     };
     let opened = match opened {
         Some(opened) => Ok(opened),
-        None => client.execution.open(target, Protocol::Http).await,
+        // hyper ends the request when the client has closed.
+        None => client.execution.open(target, Protocol::Http, std::future::pending()).await,
     };
     let opened = match opened {
         Ok(opened) => opened,

@@ -16,6 +16,8 @@ use crate::client::Client;
 
 /// The bytes that are read at once.
 const READ: usize = 4 * 1024;
+/// The most bytes of a tunnel that are read before its answer.
+const EARLY: usize = 4 * READ;
 /// The path of the request that replaces a refused head.
 pub(crate) const MARKER: &str = "/refused-by-airlock";
 const MARKER_HEAD: &[u8] = b"GET /refused-by-airlock HTTP/1.1\r\n\r\n";
@@ -112,6 +114,24 @@ impl<S> Gate<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Gate<S> {
+    /// Reads what a client sends before the answer, up to a limit, so that its end is noticed.
+    fn watch_end(&mut self, context: &mut Context<'_>) {
+        while self.buffer.len() < EARLY {
+            let mut bytes = [0; READ];
+            let mut read = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut self.stream).poll_read(context, &mut read) {
+                Poll::Ready(Ok(())) if !read.filled().is_empty() => {
+                    self.count(read.filled().len());
+                    self.buffer.extend_from_slice(read.filled());
+                }
+                Poll::Ready(_) => return self.client.closed.cancel(),
+                Poll::Pending => return,
+            }
+        }
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -131,6 +151,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
             }
             if matches!(self.expected, Expected::Nothing) {
                 // hyper answers, and ends with it. It needs no notice.
+                self.watch_end(context);
                 return Poll::Pending;
             }
             let mut bytes = [0; READ];

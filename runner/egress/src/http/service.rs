@@ -135,7 +135,8 @@ impl Service {
     }
 
     async fn tunnel(&self, target: Target) -> Answer {
-        match self.client.execution.open(target, Protocol::Connect).await {
+        let closed = self.client.closed.cancelled();
+        match self.client.execution.open(target, Protocol::Connect, closed).await {
             Ok(opened) => {
                 *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
                 answer::tunnel()

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use airlock_egress::{Access, Connection, Events, Inspection, Limits, Proxy, Resolver, Token, Upstream};
+use airlock_egress::{
+    Access, Connection, Events, Inspection, Limits, Proxy, Questions, Resolver, Token, Upstream,
+};
 use airlock_network::{AddressGuard, Layer, LayerName, Layers, Rules};
 use async_trait::async_trait;
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -105,19 +107,24 @@ impl Fixture {
 
     pub(crate) async fn start(&self, allow: &[String], warn: bool, queue: usize) -> Execution {
         let layers = if warn { warning(allow, &[]) } else { rules(allow, &[]) };
-        self.begin(layers, queue, None).await
+        self.begin(layers, queue, (None, None)).await
     }
 
     /// Starts an execution whose TLS is inspected.
     pub(crate) async fn inspect(&self, allow: &[String], inspection: &Arc<Inspection>) -> Execution {
-        self.begin(rules(allow, &[]), 64, Some(Arc::clone(inspection))).await
+        self.begin(rules(allow, &[]), 64, (Some(Arc::clone(inspection)), None)).await
+    }
+
+    /// Starts an execution whose rules ask about hosts.
+    pub(crate) async fn ask(&self, rules: Rules, questions: Option<Arc<dyn Questions>>) -> Execution {
+        self.begin(layer(rules), 64, (None, questions)).await
     }
 
     async fn begin(
         &self,
         layers: Arc<Layers>,
         queue: usize,
-        inspection: Option<Arc<Inspection>>,
+        (inspection, questions): (Option<Arc<Inspection>>, Option<Arc<dyn Questions>>),
     ) -> Execution {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -130,6 +137,7 @@ impl Fixture {
             processes: None,
             layers: receiver,
             inspection,
+            questions,
             events: events.clone(),
             cancel: cancel.clone(),
         };

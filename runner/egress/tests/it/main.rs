@@ -9,6 +9,7 @@ mod limits;
 mod live;
 mod memory;
 mod names;
+mod questions;
 mod reports;
 mod requests;
 mod secrets;

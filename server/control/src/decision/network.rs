@@ -1,10 +1,13 @@
 //! The network rules of a grant.
 
-use std::iter;
+use std::{iter, time::Duration};
 
-use airlock_domain::{Mode, NetworkRules};
-use airlock_network::{Layer, LayerName, Layers};
-use airlock_policy::Decision;
+use airlock_domain::{
+    ConnectionQuestions, Mode, NetworkRules,
+    limits::{NETWORK_BYTES, NETWORK_ENTRIES},
+};
+use airlock_network::{Layer, LayerName, Layers, Target};
+use airlock_policy::{Decision, Rule, Verdict};
 
 use crate::{
     api::FieldViolation,
@@ -32,6 +35,38 @@ pub(super) fn layers(
         return Vec::new();
     }
     layers.into_iter().cloned().collect()
+}
+
+/// Returns the questions of a grant about connections. A positive answer to a command covers the hosts that its text
+/// names and that a rule asks about.
+pub(super) fn questions(
+    profile: &ResolvedProfile,
+    decision: &Decision,
+    waits: bool,
+    egress: &[NetworkRules],
+) -> ConnectionQuestions {
+    if egress.iter().all(|rules| rules.ask.is_empty()) {
+        return ConnectionQuestions::default();
+    }
+    let rules: Vec<_> = profile.policy.rules().ask.iter().filter_map(Rule::hosts).collect();
+    let asks = |host: &str| {
+        Target::parse(host).is_ok_and(|target| rules.iter().any(|pattern| pattern.matches(&target)))
+    };
+    let named = decision.network.iter().flat_map(|used| &used.hosts);
+    // Without a question about the command, nobody has answered for its hosts.
+    let asked = named.filter(|host| decision.verdict == Verdict::Ask && asks(host));
+    let mut answered: Vec<String> = asked.cloned().collect();
+    answered.sort_unstable();
+    answered.dedup();
+    // A host that is left out is asked about when the command connects to it.
+    let mut bytes = 0;
+    answered.truncate(NETWORK_ENTRIES);
+    answered.retain(|host| {
+        bytes += host.len();
+        bytes <= NETWORK_BYTES
+    });
+    let wait = if waits { profile.connection_wait } else { Duration::ZERO };
+    ConnectionQuestions { answered, wait }
 }
 
 /// Returns the rules of a command for the policy's warnings, or `None` if an entry is wrong.

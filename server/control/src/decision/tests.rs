@@ -56,6 +56,7 @@ fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
         decided_by: String::new(),
         files: Vec::new(),
         terms: Vec::new(),
+        connection: None,
         reason: String::new(),
     }
 }

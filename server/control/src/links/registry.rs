@@ -117,6 +117,7 @@ impl Links {
             protocol_version: theirs,
             heartbeat_interval: self.inner.limits.heartbeat_interval,
             link_grace: self.inner.limits.link_grace,
+            takes_questions: true,
         };
         let link = Arc::new(Link::new(hello, sender));
         link.send(welcome, Duration::ZERO).await.map_err(|_| starting())?;

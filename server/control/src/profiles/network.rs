@@ -37,6 +37,6 @@ impl Deref for ProfileNetwork {
 
 /// Parses rules with their mode. `None`: an entry is wrong.
 pub(crate) fn parsed(rules: &NetworkRules) -> Option<Rules> {
-    let NetworkRules { any, allow, deny, warn } = rules;
-    Some(Rules::parse(*any, allow, deny).ok()?.warning(*warn))
+    let NetworkRules { any, allow, deny, warn, ask } = rules;
+    Some(Rules::parse(*any, allow, deny).and_then(|rules| rules.asking(ask)).ok()?.warning(*warn))
 }

@@ -11,10 +11,7 @@ mod problem;
 use std::sync::LazyLock;
 
 use airlock_config::{ConfigError, Problem, Schema};
-use airlock_domain::{
-    NetworkRules,
-    limits::{SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS},
-};
+use airlock_domain::limits::{CONNECTION_WAIT_MAX, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
 use airlock_policy::Profile;
 
 pub(super) use self::problem::{policy_problems, problem};
@@ -117,8 +114,9 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
         let what = format!("there are {} secrets, including inherited ones", profile.sandbox.secrets.len());
         problems.push(problem("secrets", what, "name at most 64"));
     }
-    let mut rules = NetworkRules::clone(&profile.network);
-    network::apply(network.as_ref(), &mut rules, &mut profile.sandbox.inspection, problems);
+    network::apply(network.as_ref(), &mut profile.own_network, &mut profile.sandbox.inspection);
+    let rules = network::effective(&profile.own_network, profile.policy.rules());
+    network::check_limits(&rules, &profile.sandbox.inspection, problems);
     profile.network = ProfileNetwork::new(rules);
     if let Some(ports) = port_forward {
         profile.port_forward.clone_from(ports);
@@ -133,6 +131,11 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     commands.apply(&mut profile);
     profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
     profile.remember = approvals.remember.map_or(profile.remember, Into::into);
+    profile.connection_wait = approvals.connection_wait.map_or(profile.connection_wait, |time| time.0);
+    if profile.connection_wait > CONNECTION_WAIT_MAX {
+        let what = "a connection cannot wait for longer than 5 minutes".to_owned();
+        problems.push(problem("approvals.connection_wait", what, "write at most \"5m\""));
+    }
     profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
     profile
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use airlock_domain::{
     CommandSpec, Inspection, Mode, NetworkMode, NetworkRules, PathRules, PortRange, Protect, SandboxLimits,
     SandboxProfile, Shell, Sockets,
-    limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
+    limits::{CONNECTION_WAIT_DEFAULT, INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 use airlock_policy::{Profile, Rule};
 use airlock_store::record::RuleScope;
@@ -18,6 +18,14 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// Profiles by name.
 pub(super) type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 
+/// The key `network` of a profile, with the inherited entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct OwnNetwork {
+    pub(crate) rules: NetworkRules,
+    /// The profile has no network, whatever the rules of its policy allow.
+    pub(crate) is_off: bool,
+}
+
 /// A profile with all inherited settings.
 #[derive(Debug, Clone)]
 pub struct ResolvedProfile {
@@ -25,8 +33,10 @@ pub struct ResolvedProfile {
     pub policy: Profile,
     /// The settings that the sandbox is built from.
     pub sandbox: SandboxProfile,
-    /// The network of commands that may use it. Rules that allow nothing: none.
+    /// The network of commands that may use it, with the rules of the policy about hosts. Rules that allow nothing: none.
     pub network: ProfileNetwork,
+    /// The key `network`.
+    pub(crate) own_network: OwnNetwork,
     /// The ports of sessions that clients can reach. Empty: none.
     pub port_forward: Vec<PortRange>,
     /// The values of a command's fields that neither session nor request sets. The shell is that of sessions.
@@ -37,6 +47,8 @@ pub struct ResolvedProfile {
     pub self_approval: bool,
     /// The time for which an approval stays open. `None`: the server's limit.
     pub approval_valid: Option<Duration>,
+    /// The time for which a connection of a running command waits for an answer.
+    pub connection_wait: Duration,
     /// Whether commands may run in the background.
     pub background: bool,
     /// Whether a command may begin with a long `sleep` in the foreground.
@@ -70,6 +82,7 @@ impl ResolvedProfile {
             policy,
             sandbox,
             network: ProfileNetwork::new(NetworkRules::default()),
+            own_network: OwnNetwork::default(),
             port_forward: Vec::new(),
             command: CommandSpec {
                 shell: Shell::Bash,
@@ -80,6 +93,7 @@ impl ResolvedProfile {
             timeout_max: TIMEOUT_MAX,
             self_approval: false,
             approval_valid: None,
+            connection_wait: CONNECTION_WAIT_DEFAULT,
             background: true,
             foreground_sleep: true,
             remember: Some(RuleScope::Session),
@@ -89,7 +103,7 @@ impl ResolvedProfile {
     /// Reports whether the other profile has the same rules, sandbox settings and limits.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let limits = |one: &Self| (one.timeout_max, one.approval_valid, one.remember);
+        let limits = |one: &Self| (one.timeout_max, one.approval_valid, one.connection_wait, one.remember);
         let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox

@@ -73,6 +73,7 @@ impl Profiles {
             }
             profile.sandbox.root_binds.extend(settings.root_binds.iter().cloned());
             if profile.name() == WITH_NETWORK {
+                profile.own_network.rules.clone_from(&settings.network);
                 profile.network = ProfileNetwork::new(settings.network.clone());
                 profile.port_forward.clone_from(&settings.port_forward);
             }

@@ -351,7 +351,7 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
     let profiles = load(&files).expect("profiles");
     let rules = |any, allow: &[&str], deny: &[&str]| {
         let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
-        NetworkRules { any, allow: owned(allow), deny: owned(deny), warn: false }
+        NetworkRules { any, allow: owned(allow), deny: owned(deny), ..NetworkRules::default() }
     };
     let warns = NetworkRules { warn: true, ..rules(false, &["a.example"], &["x.example"]) };
     for (name, expected) in [
@@ -369,6 +369,42 @@ fn a_network_is_inherited_or_replaced_and_what_is_denied_stays_denied() {
     ] {
         assert_eq!(profiles.get(name).expect(name).network, ProfileNetwork::new(expected), "{name}");
     }
+}
+
+#[test]
+fn rules_of_the_policy_about_hosts_are_part_of_the_network() {
+    let base = "name = \"base\"\nnetwork = { allow = [\"a.example\"] }\n[policy]\nallow = [\"Network(b.example)\"]\n\
+                ask = [\"Network(*.c.example)\"]\ndeny = [\"Network(d.example)\"]\n[approvals]\nconnection_wait = \"5s\"\n";
+    let same = "name = \"same\"\nextends = \"base\"\nnetwork = { allow = [\"e.example\"] }\n[policy]\ndeny = [\"Network(f.example)\"]\n";
+    let none = "name = \"none\"\nextends = \"same\"\nnetwork = \"none\"\n";
+    let below = "name = \"below\"\nextends = \"none\"\n";
+    let only = "name = \"only\"\n[policy]\nask = [\"Network(a.example:22/tcp)\"]\n";
+    let files = [
+        ("base.toml", base),
+        ("same.toml", same),
+        ("none.toml", none),
+        ("below.toml", below),
+        ("only.toml", only),
+    ];
+    let profiles = load(&files).expect("profiles");
+    let rules = |allow: &[&str], deny: &[&str], ask: &[&str]| {
+        let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
+        NetworkRules { allow: owned(allow), deny: owned(deny), ask: owned(ask), ..NetworkRules::default() }
+    };
+    for (name, expected) in [
+        ("base", rules(&["a.example", "b.example"], &["d.example"], &["*.c.example"])),
+        ("same", rules(&["b.example", "e.example"], &["d.example", "f.example"], &["*.c.example"])),
+        ("none", rules(&[], &["d.example", "f.example"], &[])),
+        ("below", rules(&[], &["d.example", "f.example"], &[])),
+        ("only", rules(&[], &[], &["a.example:22/tcp"])),
+    ] {
+        assert_eq!(profiles.get(name).expect(name).network, expected, "{name}");
+    }
+    let wait = |name| profiles.get(name).expect("a profile").connection_wait;
+    assert_eq!((wait("below"), wait("only")), (Duration::from_secs(5), Duration::from_secs(60)));
+    let long = "name = \"mine\"\n[approvals]\nconnection_wait = \"6m\"\n";
+    let error = load(&[("mine.toml", long)]).expect_err("it is too long").to_string();
+    assert!(error.contains("`approvals.connection_wait`: "), "{error}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub enum ApprovalState {
 /// An approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRecord {
-    /// Created by the server.
+    /// Created by the server, or by the runner for a connection.
     pub id: ApprovalId,
     /// The execution that waits for it.
     pub execution_id: ExecutionId,
@@ -61,6 +61,19 @@ pub struct ApprovalRecord {
     /// The other bound fields: an encoded `airlock.v1.ApprovalTerms` with masked secrets. Empty if an older
     /// version created the approval.
     pub terms: Vec<u8>,
+    /// The connection of the running command that the approval is about. `None`: it is about the command itself.
+    pub connection: Option<AskedConnection>,
+}
+
+/// The connection that an approval is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedConnection {
+    /// The name or address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The rule that asks, such as `Network(example.com)`.
+    pub rule: String,
 }
 
 /// A stored decision. `verdict` and `read_only` are for the server; `encoded` holds the complete decision,

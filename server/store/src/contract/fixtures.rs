@@ -142,6 +142,7 @@ pub(super) fn approval(record: &ExecutionRecord) -> ApprovalRecord {
             BoundFile { path: b"/e".to_vec(), state: FileState::Any },
         ],
         terms: vec![1, 0, 0xff],
+        connection: None,
         created: Micros(0),
         expires: Micros(0),
         decided_by: String::new(),

@@ -4,6 +4,7 @@ use airlock_domain::{ApprovalId, ExecutionId};
 use sqlx::QueryBuilder;
 
 use super::{
+    answers,
     engine::{self, Connection, Db, Pool, Tx, clock},
     lists::{self, Order},
     rules,
@@ -21,7 +22,8 @@ use crate::{
 macro_rules! columns {
     () => {
         "id, execution_id, session_id, tenant, principal, state, binding, shell, directory, description, decision, \
-         created, expires, decided_by, reason, command, files, terms"
+         created, expires, decided_by, reason, command, files, terms, connection_host, connection_port, \
+         connection_rule"
     };
 }
 
@@ -32,7 +34,7 @@ pub(crate) async fn insert(connection: &mut Connection, approval: &ApprovalRecor
         "INSERT INTO approvals (",
         columns!(),
         ") \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)"
     ))
     .bind(approval.id.to_string())
     .bind(approval.execution_id.to_string())
@@ -52,6 +54,9 @@ pub(crate) async fn insert(connection: &mut Connection, approval: &ApprovalRecor
     .bind(&approval.command)
     .bind(json::write(&approval.files)?)
     .bind(&approval.terms)
+    .bind(approval.connection.as_ref().map(|asked| &asked.host))
+    .bind(approval.connection.as_ref().map(|asked| i64::from(asked.port)))
+    .bind(approval.connection.as_ref().map(|asked| &asked.rule))
     .execute(connection)
     .await?;
     Ok(())
@@ -99,7 +104,8 @@ pub(crate) async fn answer(
     let Some(mut approval) = found else {
         return Ok(Cas::Missing);
     };
-    let over = clock(&mut tx).await? >= approval.expires;
+    let now = clock(&mut tx).await?;
+    let over = now >= approval.expires;
     let in_time = match answer.state {
         ApprovalState::Allowed | ApprovalState::Denied => !over,
         ApprovalState::Expired => over,
@@ -120,6 +126,7 @@ pub(crate) async fn answer(
         .bind(id.to_string())
         .execute(&mut *tx)
         .await?;
+    answers::note(&mut tx, &approval, now).await?;
     if let Some(remember) = &answer.remember {
         rules::remember(&mut tx, remember).await?;
     }

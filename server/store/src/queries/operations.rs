@@ -6,17 +6,18 @@
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 
 use super::{
-    Engine, approvals, audit, connections, executions, forwards, milestones, network_changes, queue, rules,
-    runners, sessions, transition,
+    Engine, answers, approvals, audit, connections, executions, forwards, milestones, network_changes,
+    questions, queue, rules, runners, sessions, transition,
 };
 use crate::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
-    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
-    RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
+    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
+    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError,
+    TakeQueued, Transition,
     record::{
-        ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-        SessionRecord, StateChange,
+        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 
@@ -217,6 +218,27 @@ impl ApprovalStore for Engine {
         Ok(answered)
     }
 
+    async fn ask_about_connection(
+        &self,
+        approval: &ApprovalRecord,
+        valid_micros: i64,
+        at_most: u64,
+    ) -> Result<ConnectionQuestion, StoreError> {
+        let asked = attempt!(self, questions::ask(self.begin().await?, approval, valid_micros, at_most))?;
+        if asked == ConnectionQuestion::Asked {
+            self.hint(approval.execution_id, &approval.tenant);
+        }
+        Ok(asked)
+    }
+
+    async fn withdraw_question(
+        &self,
+        execution: ExecutionId,
+        approval: ApprovalId,
+    ) -> Result<bool, StoreError> {
+        attempt!(self, questions::withdraw(self.begin().await?, execution, approval))
+    }
+
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
         attempt!(self, approvals::expired(self.reader(), at_most))
     }
@@ -299,5 +321,9 @@ impl AuditStore for Engine {
 
     async fn network_changes(&self, at_most: u32) -> Result<Vec<NetworkChangeRecord>, StoreError> {
         attempt!(self, network_changes::list(self.reader(), at_most))
+    }
+
+    async fn connection_answers(&self, at_most: u32) -> Result<Vec<AnswerRecord>, StoreError> {
+        attempt!(self, answers::list(self.reader(), at_most))
     }
 }

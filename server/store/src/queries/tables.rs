@@ -7,6 +7,7 @@
 
 use super::{Engine, engine};
 
+mod answers;
 mod approvals;
 mod audit;
 mod connections;
@@ -17,6 +18,7 @@ mod milestones;
 mod network_changes;
 mod operations;
 mod pace;
+mod questions;
 mod queue;
 mod rules;
 mod runners;

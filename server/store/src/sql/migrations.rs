@@ -37,6 +37,7 @@ const SQLITE_FILES: &[File] = files!(
     "0015_connections.sql"
     "0016_audit_networks.sql"
     "0017_connection_layers.sql"
+    "0018_connection_questions.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -53,6 +54,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0010_connections.sql"
     "0011_audit_networks.sql"
     "0012_connection_layers.sql"
+    "0013_connection_questions.sql"
 );
 
 /// The migrations of SQLite.

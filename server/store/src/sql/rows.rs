@@ -15,8 +15,8 @@ use super::{
 use crate::{
     StoreError,
     record::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, MilestoneRecord, RememberedRule,
-        RunnerRecord, SessionRecord, StateChange,
+        ApprovalRecord, AskedConnection, AuditRecord, ExecutionRecord, LiveExecution, Micros,
+        MilestoneRecord, RememberedRule, RunnerRecord, SessionRecord, StateChange,
     },
 };
 
@@ -277,6 +277,9 @@ row! {
         command: Vec<u8>,
         files: String,
         terms: Vec<u8>,
+        connection_host: Option<String>,
+        connection_port: Option<i64>,
+        connection_rule: Option<String>,
     }
 }
 
@@ -303,8 +306,22 @@ impl TryFrom<ApprovalRow> for ApprovalRecord {
             reason: row.reason,
             files: json::read("files", &row.files)?,
             terms: row.terms,
+            connection: connection(row.connection_host, row.connection_port, row.connection_rule)?,
         })
     }
+}
+
+/// Returns the connection of an approval, whose columns are set together.
+fn connection(
+    host: Option<String>,
+    port: Option<i64>,
+    rule: Option<String>,
+) -> Result<Option<AskedConnection>, StoreError> {
+    let (Some(host), Some(port), Some(rule)) = (host, port, rule) else { return Ok(None) };
+    let port = u16::try_from(port);
+    let port =
+        port.map_err(|_| StoreError::Corrupt("approvals: `connection_port` is not a port".to_owned()))?;
+    Ok(Some(AskedConnection { host, port, rule }))
 }
 
 row! {

@@ -106,6 +106,7 @@ pub fn session(tenant: &str) -> SessionRecord {
             allow: vec!["pypi".to_owned(), "*.example.com:8080".to_owned()],
             deny: vec!["files.example.com".to_owned()],
             warn: true,
+            ask: vec!["api.example.com".to_owned()],
         }),
         created: Micros(0),
         last_used: Micros(0),

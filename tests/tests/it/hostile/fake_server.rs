@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, time::Duration};
 
 use airlock_domain::{
-    CommandSpec, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules, Protect,
-    SandboxLimits, SandboxProfile, SessionId, Sockets, StartJob,
+    CommandSpec, ConnectionQuestions, Decided, Epoch, ExecutionId, Grant, Inspection, NetworkMode, PathRules,
+    Protect, SandboxLimits, SandboxProfile, SessionId, Sockets, StartJob,
 };
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -176,6 +176,7 @@ pub(crate) fn welcome() -> wire::Welcome {
         protocol_version: LINK_PROTOCOL_VERSION,
         heartbeat_interval: Some(HEARTBEAT.try_into().unwrap()),
         link_grace: Some(prost_types::Duration { seconds: 240, nanos: 0 }),
+        takes_questions: true,
     }
 }
 
@@ -325,6 +326,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         snapshot_digest: Vec::new(),
         decided: Decided::default(),
         egress: Vec::new(),
+        questions: ConnectionQuestions::default(),
     }
 }
 

@@ -164,6 +164,15 @@ fn malformed_network() -> Vec<(&'static str, &'static str, Change)> {
         change("many network rules", "malformed_grant", |grant| {
             grant.egress = vec![network(&["a.example"; limits::NETWORK_ENTRIES + 1])];
         }),
+        change("hosts to ask about that are none", "malformed_grant", |grant| {
+            grant.egress = vec![NetworkRules { ask: vec!["*".to_owned()], ..network(&["pypi"]) }];
+        }),
+        change("a long wait for an answer", "malformed_grant", |grant| {
+            grant.questions.wait = limits::CONNECTION_WAIT_MAX + Duration::from_secs(1);
+        }),
+        change("many answered hosts", "malformed_grant", |grant| {
+            grant.questions.answered = vec!["a.example:443".to_owned(); limits::NETWORK_ENTRIES + 1];
+        }),
         change("many layers of network rules", "malformed_grant", |grant| {
             grant.egress = vec![network(&["pypi"]); limits::NETWORK_LAYERS + 1];
         }),

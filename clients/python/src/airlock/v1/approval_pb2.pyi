@@ -38,7 +38,7 @@ APPROVAL_STATE_EXPIRED: ApprovalState
 APPROVAL_STATE_WITHDRAWN: ApprovalState
 
 class Approval(_message.Message):
-    __slots__ = ("approval_id", "execution_id", "session_id", "principal", "state", "command", "command_bytes", "shell", "directory", "directory_bytes", "description", "decision", "created", "expires", "binding", "decided_by", "reason", "files", "terms")
+    __slots__ = ("approval_id", "execution_id", "session_id", "principal", "state", "command", "command_bytes", "shell", "directory", "directory_bytes", "description", "decision", "created", "expires", "binding", "decided_by", "reason", "files", "terms", "connection")
     APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +58,7 @@ class Approval(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
+    CONNECTION_FIELD_NUMBER: _ClassVar[int]
     approval_id: str
     execution_id: str
     session_id: str
@@ -77,7 +78,18 @@ class Approval(_message.Message):
     reason: str
     files: _containers.RepeatedCompositeFieldContainer[_common_pb2.BoundFile]
     terms: ApprovalTerms
-    def __init__(self, approval_id: _Optional[str] = ..., execution_id: _Optional[str] = ..., session_id: _Optional[str] = ..., principal: _Optional[str] = ..., state: _Optional[_Union[ApprovalState, str]] = ..., command: _Optional[str] = ..., command_bytes: _Optional[bytes] = ..., shell: _Optional[_Union[_common_pb2.Shell, str]] = ..., directory: _Optional[str] = ..., directory_bytes: _Optional[bytes] = ..., description: _Optional[str] = ..., decision: _Optional[_Union[_policy_pb2.Decision, _Mapping]] = ..., created: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., binding: _Optional[bytes] = ..., decided_by: _Optional[str] = ..., reason: _Optional[str] = ..., files: _Optional[_Iterable[_Union[_common_pb2.BoundFile, _Mapping]]] = ..., terms: _Optional[_Union[ApprovalTerms, _Mapping]] = ...) -> None: ...
+    connection: ApprovalConnection
+    def __init__(self, approval_id: _Optional[str] = ..., execution_id: _Optional[str] = ..., session_id: _Optional[str] = ..., principal: _Optional[str] = ..., state: _Optional[_Union[ApprovalState, str]] = ..., command: _Optional[str] = ..., command_bytes: _Optional[bytes] = ..., shell: _Optional[_Union[_common_pb2.Shell, str]] = ..., directory: _Optional[str] = ..., directory_bytes: _Optional[bytes] = ..., description: _Optional[str] = ..., decision: _Optional[_Union[_policy_pb2.Decision, _Mapping]] = ..., created: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., binding: _Optional[bytes] = ..., decided_by: _Optional[str] = ..., reason: _Optional[str] = ..., files: _Optional[_Iterable[_Union[_common_pb2.BoundFile, _Mapping]]] = ..., terms: _Optional[_Union[ApprovalTerms, _Mapping]] = ..., connection: _Optional[_Union[ApprovalConnection, _Mapping]] = ...) -> None: ...
+
+class ApprovalConnection(_message.Message):
+    __slots__ = ("host", "port", "rule")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    port: int
+    rule: str
+    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., rule: _Optional[str] = ...) -> None: ...
 
 class ApprovalTerms(_message.Message):
     __slots__ = ("env", "profile", "profile_sha256", "read_only", "unsandboxed", "requires", "snapshot_sha256", "stdin", "terminal", "programs", "git", "paths", "obeyed", "further")

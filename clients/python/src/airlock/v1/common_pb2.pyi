@@ -406,16 +406,18 @@ class Connection(_message.Message):
     def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., protocol: _Optional[_Union[ConnectionProtocol, str]] = ..., verdict: _Optional[_Union[ConnectionVerdict, str]] = ..., rule: _Optional[str] = ..., layer: _Optional[str] = ..., reason: _Optional[str] = ..., bytes_up: _Optional[int] = ..., bytes_down: _Optional[int] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., other_layers: _Optional[_Iterable[str]] = ..., address_kind: _Optional[str] = ...) -> None: ...
 
 class NetworkRules(_message.Message):
-    __slots__ = ("any", "allow", "deny", "warn")
+    __slots__ = ("any", "allow", "deny", "warn", "ask")
     ANY_FIELD_NUMBER: _ClassVar[int]
     ALLOW_FIELD_NUMBER: _ClassVar[int]
     DENY_FIELD_NUMBER: _ClassVar[int]
     WARN_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
     any: bool
     allow: _containers.RepeatedScalarFieldContainer[str]
     deny: _containers.RepeatedScalarFieldContainer[str]
     warn: bool
-    def __init__(self, any: bool = ..., allow: _Optional[_Iterable[str]] = ..., deny: _Optional[_Iterable[str]] = ..., warn: bool = ...) -> None: ...
+    ask: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, any: bool = ..., allow: _Optional[_Iterable[str]] = ..., deny: _Optional[_Iterable[str]] = ..., warn: bool = ..., ask: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Note(_message.Message):
     __slots__ = ("code", "text")

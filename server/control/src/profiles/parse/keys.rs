@@ -206,6 +206,7 @@ enum Sleep {
 pub(super) struct Approvals {
     pub(super) self_approval: Option<bool>,
     pub(super) valid_for: Option<Time>,
+    pub(super) connection_wait: Option<Time>,
     pub(super) remember: Option<Remember>,
 }
 

@@ -4,7 +4,10 @@ use airlock_config::{OrNone, Problem};
 use airlock_domain::{Inspection, NetworkRules};
 use airlock_network::{RequestRule, RequestRuleError, Rules};
 
+use airlock_policy::{Rule, Rules as PolicyRules};
+
 use super::{confine::extend, keys::Network, names::is_secret, problem::problem};
+use crate::profiles::resolve::OwnNetwork;
 
 /// The key of the rules.
 const KEY: &str = "network";
@@ -40,13 +43,10 @@ fn wrong_rule(list: &str, index: usize, parsed: Result<RequestRule, RequestRuleE
 
 /// Replaces the allowed hosts of the parent if the file has the key. Denied hosts of the parent stay denied, and
 /// inspected hosts stay inspected. Secrets and `warn` are replaced like allowed hosts.
-pub(super) fn apply(
-    given: Option<&OrNone<Network>>,
-    network: &mut NetworkRules,
-    inspection: &mut Inspection,
-    problems: &mut Vec<Problem>,
-) {
+pub(super) fn apply(given: Option<&OrNone<Network>>, own: &mut OwnNetwork, inspection: &mut Inspection) {
     let Some(OrNone(given)) = given else { return };
+    own.is_off = given.is_none();
+    let network = &mut own.rules;
     let none = Network::default();
     let Network { any, allow, deny, inspect, secrets, warn } = given.as_ref().unwrap_or(&none);
     network.any = *any;
@@ -57,6 +57,27 @@ pub(super) fn apply(
     extend(&mut inspection.requests, inspect);
     inspection.secrets.clear();
     extend(&mut inspection.secrets, secrets);
+}
+
+/// Returns the network with the rules of the policy about hosts. `network = "none"` leaves only those that deny.
+pub(super) fn effective(own: &OwnNetwork, rules: &PolicyRules) -> NetworkRules {
+    let add = |list: &mut Vec<String>, rules: &[Rule]| {
+        let hosts: Vec<String> = PolicyRules::hosts(rules).map(str::to_owned).collect();
+        if !hosts.is_empty() {
+            extend(list, &hosts);
+        }
+    };
+    let mut network = own.rules.clone();
+    add(&mut network.deny, &rules.deny);
+    if !own.is_off {
+        add(&mut network.allow, &rules.allow);
+        add(&mut network.ask, &rules.ask);
+    }
+    network
+}
+
+/// Checks the number and the size of all entries.
+pub(super) fn check_limits(network: &NetworkRules, inspection: &Inspection, problems: &mut Vec<Problem>) {
     if let Some(limit) = network.beyond_limit().or_else(|| inspection.beyond_limit()) {
         problems.push(problem(KEY, format!("{limit}, including inherited ones"), "remove entries"));
     }

@@ -13,13 +13,14 @@ use airlock_domain::{
     RunnerId, SessionId,
 };
 use airlock_store::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, Created, ExecutionQuery, ExecutionStore,
-    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
-    RunnerStore, SessionChange, SessionQuery, SessionStore, Store, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
+    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
+    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store,
+    StoreError, TakeQueued, Transition,
     record::{
-        ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, LiveExecution, Micros,
-        NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels,
-        SessionRecord, StateChange,
+        AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 
@@ -277,6 +278,17 @@ impl ApprovalStore for MemoryStore {
     ) -> Result<Cas<ApprovalRecord>, StoreError> {
         not_here()
     }
+    async fn ask_about_connection(
+        &self,
+        _: &ApprovalRecord,
+        _: i64,
+        _: u64,
+    ) -> Result<ConnectionQuestion, StoreError> {
+        not_here()
+    }
+    async fn withdraw_question(&self, _: ExecutionId, _: ApprovalId) -> Result<bool, StoreError> {
+        not_here()
+    }
     async fn expired_approvals(&self, _: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
         not_here()
     }
@@ -329,6 +341,10 @@ impl AuditStore for MemoryStore {
     }
 
     async fn network_changes(&self, _: u32) -> Result<Vec<NetworkChangeRecord>, StoreError> {
+        not_here()
+    }
+
+    async fn connection_answers(&self, _: u32) -> Result<Vec<AnswerRecord>, StoreError> {
         not_here()
     }
 }

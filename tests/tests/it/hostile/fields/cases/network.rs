@@ -23,7 +23,8 @@ fn wrong() -> Vec<(&'static str, &'static str, v1::NetworkRules)> {
             ("spec.network.deny", "", rules(&[], &[entry])),
         ]
     });
-    bad.into_iter().flatten().collect()
+    let asks = v1::NetworkRules { ask: vec!["a.example".to_owned()], ..rules(&["pypi"], &[]) };
+    bad.into_iter().flatten().chain([("spec.network.ask", "only valid in a profile", asks)]).collect()
 }
 
 /// Returns the specifications of commands with invalid network rules.

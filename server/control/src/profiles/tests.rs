@@ -398,7 +398,7 @@ fn rules_of_the_policy_about_hosts_are_part_of_the_network() {
         ("below", rules(&[], &["d.example", "f.example"], &[])),
         ("only", rules(&[], &[], &["a.example:22/tcp"])),
     ] {
-        assert_eq!(profiles.get(name).expect(name).network, expected, "{name}");
+        assert_eq!(profiles.get(name).expect(name).network, ProfileNetwork::new(expected), "{name}");
     }
     let wait = |name| profiles.get(name).expect("a profile").connection_wait;
     assert_eq!((wait("below"), wait("only")), (Duration::from_secs(5), Duration::from_secs(60)));

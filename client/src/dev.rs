@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ClientError, Credentials, Files, Settings};
 
-/// The largest file, in bytes.
+/// The largest connection file, in bytes.
+const CONNECTION_BYTES: u64 = 64 * 1024;
+/// The largest certificate or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
 /// The time that a call waits for a local `airlock dev` to answer again. After a restart, it listens on another
 /// address.
@@ -96,7 +98,7 @@ impl DevConnection {
     /// [`DevError::Io`] or [`DevError::Malformed`].
     pub fn read(directory: &Path) -> Result<Self, DevError> {
         let path = directory.join("connection.json");
-        serde_json::from_slice(&content(&path)?)
+        serde_json::from_slice(&content(&path, CONNECTION_BYTES)?)
             .map_err(|error| DevError::Malformed { path, message: error.to_string() })
     }
 
@@ -106,7 +108,8 @@ impl DevConnection {
     /// [`ClientError::Settings`] if the CA or the token cannot be read.
     pub fn settings(&self, directory: &Path) -> Result<Settings, ClientError> {
         let (ca, token) = (directory.join(&self.ca), directory.join(&self.token_file));
-        let read = |path: &Path| content(path).map_err(|error| ClientError::Settings(error.to_string()));
+        let read =
+            |path: &Path| content(path, FILE_BYTES).map_err(|error| ClientError::Settings(error.to_string()));
         let mut settings = Settings::new(&self.address);
         settings.patience.call = PATIENCE;
         settings.ca = Some(read(&ca)?);
@@ -132,12 +135,12 @@ impl Settings {
     }
 }
 
-fn content(path: &Path) -> Result<Vec<u8>, DevError> {
+fn content(path: &Path, limit: u64) -> Result<Vec<u8>, DevError> {
     let read = || {
         let mut bytes = Vec::new();
-        File::open(path)?.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > FILE_BYTES {
-            let message = format!("it is over {FILE_BYTES} bytes");
+        File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            let message = format!("it is over {limit} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
         Ok(bytes)

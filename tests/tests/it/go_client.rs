@@ -3,6 +3,8 @@
 //! Then the client's own tests run: the conformance cases, the tests with a fake and with a real server, and the programs
 //! in the documentation. The code must be formatted, pass `go vet`, and have current generated code.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::{
     fs,
     process::{Command, Stdio},

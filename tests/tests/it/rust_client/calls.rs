@@ -125,11 +125,10 @@ impl Calls {
     }
 
     async fn attach(&self, args: &Value) -> Result<Value, ClientError> {
-        let from = match (args["cursor"].as_str(), args["offsets"].as_array()) {
+        let (cursor, offset) = (args["cursor"].as_str(), |stream: usize| args["offsets"][stream].as_u64());
+        let from = match (cursor, offset(0).zip(offset(1))) {
             (Some(cursor), _) => From::Cursor(hex::decode(cursor).unwrap().into()),
-            (None, Some(at)) => {
-                From::Offsets { stdout: at[0].as_u64().unwrap(), stderr: at[1].as_u64().unwrap() }
-            }
+            (None, Some((stdout, stderr))) => From::Offsets { stdout, stderr },
             (None, None) => From::Beginning,
         };
         let mut recorder = Recorder::default();

@@ -170,7 +170,8 @@ fn in_runtime(command: Command, name: Option<String>) -> Result<u8, Failure> {
 async fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Dev(dev) => dev.run().await,
-        Command::Run(run) => run.run().await,
+        // In a box, because it is the largest of these futures.
+        Command::Run(run) => Box::pin(run.run()).await,
         Command::Start(start) => start.run().await,
         Command::Logs(logs) => logs.run().await,
         Command::Attach(attach) => attach.run().await,

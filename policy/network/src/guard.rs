@@ -74,7 +74,7 @@ impl AddressGuard {
             target: target.to_string(),
             address,
             rule: None,
-            question: None,
+            is_asked: false,
             layer,
             others,
             remedy,

@@ -26,14 +26,14 @@ pub struct Refusal {
     pub address: Option<RefusedAddress>,
     /// The entry that denies the target, or the rule that asks about it. `None` if no entry allows it.
     pub rule: Option<String>,
-    /// The reason why a question about the target has no positive answer. `None` if the rules refuse the target
-    /// without a question.
-    pub question: Option<String>,
+    /// Whether the rule asks about the target, and there is no positive answer.
+    pub is_asked: bool,
     /// The first layer that refuses the target.
     pub layer: LayerName,
     /// The other layers that refuse it.
     pub others: Vec<LayerName>,
-    /// The change that would let the target through, in every layer that refuses it.
+    /// The change that would let the target through, in every layer that refuses it. If the rule asks, the reason why
+    /// there is no positive answer comes first.
     pub remedy: String,
 }
 
@@ -54,10 +54,10 @@ impl Refusal {
             target: target.to_string(),
             address: None,
             rule: Some(rule.to_owned()),
-            question: Some(question.to_owned()),
+            is_asked: true,
             layer: LayerName::Profile,
             others: Vec::new(),
-            remedy: remedy.to_owned(),
+            remedy: format!("{question}; {remedy}"),
         }
     }
 }
@@ -127,13 +127,10 @@ impl fmt::Display for LayerName {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { target, address, rule, question, layer, remedy, .. } = self;
+        let Self { target, address, rule, is_asked, layer, remedy, .. } = self;
         write!(f, "`{target}`")?;
-        if let (Some(rule), Some(question)) = (rule, question) {
-            return write!(
-                f,
-                " needs an answer by the rule `{rule}` of the {layer}, and {question}; {remedy}"
-            );
+        if let Some(rule) = rule.as_ref().filter(|_| *is_asked) {
+            return write!(f, " needs an answer by the rule `{rule}` of the {layer}, and {remedy}");
         }
         if let Some(RefusedAddress { ip, kind }) = address {
             write!(f, " is at the {kind} address {ip}, which")?;

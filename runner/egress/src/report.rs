@@ -118,10 +118,7 @@ impl Report {
         self.connection.layer = Some(refusal.layer);
         self.connection.others.clone_from(&refusal.others);
         self.connection.address = refusal.address.map(|address| address.kind);
-        self.connection.remedy = Some(match &refusal.question {
-            Some(question) => format!("{question}; {}", refusal.remedy),
-            None => refusal.remedy.clone(),
-        });
+        self.connection.remedy = Some(refusal.remedy.clone());
     }
 
     /// Records that an allowed tunnel was closed because of its first bytes, or that a request was not permitted.

@@ -71,10 +71,10 @@ fn refused(refusal: &Refusal) -> Answer {
         None => refusal.target.clone(),
     };
     let layer = refusal.layer;
-    let rule = match (&refusal.rule, &refusal.question) {
-        (Some(rule), Some(question)) => format!("rule `{rule}` of layer `{layer}`, and {question}"),
-        (Some(rule), None) => format!("rule `{rule}` of layer `{layer}`"),
-        (None, _) => format!("layer `{layer}`, which has no rule that allows it"),
+    let rule = match &refusal.rule {
+        Some(rule) if refusal.is_asked => format!("rule `{rule}` of layer `{layer}`, which asks a person"),
+        Some(rule) => format!("rule `{rule}` of layer `{layer}`"),
+        None => format!("layer `{layer}`, which has no rule that allows it"),
     };
     let body = format!("refused: {target}\nby: {rule}\nremedy: {}\n", refusal.remedy);
     let answer = text(StatusCode::FORBIDDEN, &body);

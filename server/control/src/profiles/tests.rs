@@ -228,6 +228,7 @@ timeout_max = "2m"
 [approvals]
 self_approval = true
 valid_for = "1h"
+connection_wait = "90s"
 remember = "tenant"
 
 [shell]

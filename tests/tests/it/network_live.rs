@@ -108,7 +108,7 @@ async fn a_session_and_a_command_can_warn_within_the_profile() {
     assert_eq!(refused(&warns), [false, false, true]);
     assert_eq!(refused(&warns[..2]), [false, true, true]);
     let both = airlock.run(&["run", "--no-network", "--network-warn", "--", "true"]);
-    assert_eq!(both.status.code(), Some(125), "{both:?}");
+    assert_eq!(both.status.code(), Some(2), "{both:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,8 @@
 //! the oldest version of Node.js: the generated code, the conformance cases, the tests with a fake and with a real server,
 //! and the programs in the documentation.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
 use std::{
     fs,
     path::Path,

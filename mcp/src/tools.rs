@@ -10,7 +10,10 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{call::Call, text::Reply};
+use super::{
+    call::Call,
+    text::{self, Reply},
+};
 
 /// The number of bytes of an output or file that one call returns, unless it asks for another number.
 const PART_BYTES: u64 = 30_000;
@@ -134,7 +137,7 @@ pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> 
 async fn with<T: DeserializeOwned>(arguments: JsonObject, tool: impl AsyncFnOnce(T) -> Reply) -> Reply {
     match serde_json::from_value(Value::Object(arguments)) {
         Ok(parsed) => tool(parsed).await,
-        Err(error) => Err(format!("wrong arguments: {error}")),
+        Err(error) => Err(text::note(&format!("wrong arguments: {error}"))),
     }
 }
 

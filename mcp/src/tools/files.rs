@@ -5,7 +5,7 @@ use airlock_client::v1::{Execution, ExecutionSpec, Result as Outcome, Started};
 
 use super::{EditFile, FILE_BYTES, ListFiles, PART_BYTES_MAX, ReadFile, WriteFile, commands, output};
 use crate::{
-    call::{Call, Left},
+    call::{Call, Left, OnCancel},
     text::{self, Reply, word},
     workspace::Open,
 };
@@ -166,7 +166,7 @@ async fn completed(
     let execution = call.start(&open, spec).await?;
     let id = execution.execution_id.clone();
     let wait = call.workspace.options().wait;
-    let follow = call.follow(&open, execution, wait);
+    let follow = call.follow(&open, execution, wait, OnCancel::End);
     let left = match &input {
         Some(input) => {
             let mut source = input.as_bytes();

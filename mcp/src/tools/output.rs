@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{Input, Output, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX, commands};
 use crate::{
-    call::{Call, Left},
+    call::{Call, Left, OnCancel},
     text::{self, Reply},
     workspace::Open,
 };
@@ -40,7 +40,7 @@ pub(super) async fn output(call: &Call<'_>, output: Output) -> Reply {
     let (open, execution) = commands::find(call, &output.id).await?;
     if execution.state() == ExecutionState::PendingApproval {
         let wait = wait.max(Duration::from_secs(1));
-        match call.follow(&open, execution, wait).await {
+        match call.follow(&open, execution, wait, OnCancel::Leave).await {
             Ok(Left::Running) => {}
             left => return commands::reply(call, &output.id, left).await,
         }

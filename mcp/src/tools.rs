@@ -137,7 +137,10 @@ pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> 
 async fn with<T: DeserializeOwned>(arguments: JsonObject, tool: impl AsyncFnOnce(T) -> Reply) -> Reply {
     match serde_json::from_value(Value::Object(arguments)) {
         Ok(parsed) => tool(parsed).await,
-        Err(error) => Err(text::note(&format!("wrong arguments: {error}"))),
+        Err(error) => {
+            let problem = airlock_escape::line(error.to_string().as_bytes());
+            Err(text::note(&format!("wrong arguments: {problem}")))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use airlock_client::{
     text::{sentence, succeeded},
     v1::{Execution, ExecutionState, OutputStream},
 };
+use airlock_escape as escape;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
@@ -159,7 +160,7 @@ fn shown(execution: &Execution, part: &Part, offset: u64) -> String {
     let end = if succeeded(outcome) { "exited with code 0".to_owned() } else { sentence(Some(outcome)) };
     out.push_str(&text::note(&format!("{read}; the command has ended: {end}")));
     for note in outcome.notes.iter().filter(|note| note.code != "output_shortened") {
-        out.push_str(&text::note(&note.text));
+        out.push_str(&text::note(&escape::line(note.text.as_bytes())));
     }
     out
 }

@@ -53,7 +53,7 @@ const CALLS: &[(&str, &[&[&str]])] = &[
     ("profile show", &[&[HOSTILE], &["--json", HOSTILE]]),
     ("doctor", &[&[], &["--json"]]),
     ("completions", &[]),
-    ("mcp", &[&["--http", HOSTILE], &["--http", "127.0.0.1:0", "--http-token-file", HOSTILE]]),
+    ("mcp", &[&["--http", HOSTILE]]),
     ("keys", &[&["keys", "--client", "lead=LIE"], &["keys", "--client", HOSTILE]]),
     ("runners", &[&[], &["--json"], &["--quiet"]]),
     ("runners show", &[&[HOSTILE], &["--json", HOSTILE]]),

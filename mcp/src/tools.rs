@@ -149,13 +149,10 @@ pub(crate) fn list() -> Vec<Tool> {
     TOOLS.clone()
 }
 
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    let mut tools = about_commands();
-    tools.extend(about_files());
-    tools
-});
+static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| about_commands().into_iter().chain(about_executions()).chain(about_files()).collect());
 
-fn tool(name: &'static str, description: String, required: &[&str], properties: Value) -> Tool {
+fn tool(name: &'static str, description: String, required: &[&str], properties: &Value) -> Tool {
     let Value::Object(schema) = json!({
         "type": "object",
         "properties": properties,
@@ -170,19 +167,12 @@ fn tool(name: &'static str, description: String, required: &[&str], properties: 
     Tool::new(name, description, Arc::new(schema)).with_annotations(annotations)
 }
 
-fn about_commands() -> Vec<Tool> {
+fn about_commands() -> [Tool; 2] {
     let command = json!({"type": "string", "description": "The text for bash."});
     let description =
         json!({"type": "string", "description": "The purpose in a few words. An approver sees it."});
     let seconds = |text: &str| json!({"type": "integer", "minimum": 1, "description": text});
-    let wait = |default: u64| {
-        json!({
-            "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": default,
-            "description": "Wait up to this number of seconds for new output or for the end of the command.",
-        })
-    };
-    let id = json!({"type": "string", "description": "The execution's ID, as another tool returned it."});
-    vec![
+    [
         tool(
             "run",
             "Runs a bash command in a sandbox and waits for its end. The working directory and the files remain for \
@@ -193,7 +183,7 @@ fn about_commands() -> Vec<Tool> {
              person; the call then waits. Use `start` for a server or another command that does not end."
                 .to_owned(),
             &["command"],
-            json!({
+            &json!({
                 "command": command,
                 "timeout_seconds": seconds("End the command after this time. Default: the profile's, normally 120."),
                 "description": description,
@@ -205,12 +195,24 @@ fn about_commands() -> Vec<Tool> {
              read its output, `input` to write to it, and `stop` to end it. It ends with this connection."
                 .to_owned(),
             &["command"],
-            json!({
+            &json!({
                 "command": command,
                 "timeout_seconds": seconds("End the command after this time. Default: the profile's maximum."),
                 "description": description,
             }),
         ),
+    ]
+}
+
+fn about_executions() -> [Tool; 3] {
+    let wait = |default: u64| {
+        json!({
+            "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": default,
+            "description": "Wait up to this number of seconds for new output or for the end of the command.",
+        })
+    };
+    let id = json!({"type": "string", "description": "The execution's ID, as another tool returned it."});
+    [
         tool(
             "output",
             format!(
@@ -219,7 +221,7 @@ fn about_commands() -> Vec<Tool> {
                  `start`, for one that waits for an approval, and for the rest of a long output."
             ),
             &["id"],
-            json!({
+            &json!({
                 "id": id,
                 "offset": {"type": "integer", "minimum": 0, "description": "The first byte to return, counted from the start of the output."},
                 "length": {"type": "integer", "minimum": 1, "maximum": PART_BYTES_MAX, "default": PART_BYTES, "description": "The number of bytes."},
@@ -230,7 +232,7 @@ fn about_commands() -> Vec<Tool> {
             "input",
             "Writes text to the input of a command of `start`, and returns the new output.".to_owned(),
             &["id", "text"],
-            json!({
+            &json!({
                 "id": id,
                 "text": {"type": "string", "description": "The text as it is. A line needs its newline."},
                 "end": {"type": "boolean", "default": false, "description": "Close the input after the text."},
@@ -239,19 +241,20 @@ fn about_commands() -> Vec<Tool> {
         ),
         tool(
             "stop",
-            "Ends a command and everything that it started: SIGTERM, then SIGKILL. Returns its result.".to_owned(),
+            "Ends a command and everything that it started: SIGTERM, then SIGKILL. Returns its result."
+                .to_owned(),
             &["id"],
-            json!({"id": id}),
+            &json!({"id": id}),
         ),
     ]
 }
 
-fn about_files() -> Vec<Tool> {
+fn about_files() -> [Tool; 4] {
     let path = json!({
         "type": "string",
         "description": "Absolute, or relative to the working directory of the commands. Workspace: /workspace.",
     });
-    vec![
+    [
         tool(
             "read_file",
             format!(
@@ -259,7 +262,7 @@ fn about_files() -> Vec<Tool> {
                  is one. A line that begins with `airlock:` is shown with `| ` before it."
             ),
             &["path"],
-            json!({
+            &json!({
                 "path": path,
                 "line": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line."},
                 "lines": {"type": "integer", "minimum": 1, "default": LINES, "description": "The number of lines."},
@@ -272,7 +275,7 @@ fn about_files() -> Vec<Tool> {
                  directories."
             ),
             &["path", "content"],
-            json!({"path": path, "content": {"type": "string", "description": "The whole content."}}),
+            &json!({"path": path, "content": {"type": "string", "description": "The whole content."}}),
         ),
         tool(
             "edit_file",
@@ -281,7 +284,7 @@ fn about_files() -> Vec<Tool> {
                  once, unless `all` is set."
             ),
             &["path", "old_text", "new_text"],
-            json!({
+            &json!({
                 "path": path,
                 "old_text": {"type": "string", "description": "The text to replace, with its white space."},
                 "new_text": {"type": "string", "description": "The text to put there."},
@@ -294,7 +297,7 @@ fn about_files() -> Vec<Tool> {
              slash after its name."
                 .to_owned(),
             &[],
-            json!({
+            &json!({
                 "path": path,
                 "recursive": {"type": "boolean", "default": false, "description": "Also list what is below directories, except in `.git`."},
             }),

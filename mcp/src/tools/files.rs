@@ -156,6 +156,16 @@ async fn completed(
     description: String,
     input: Option<String>,
 ) -> Result<(Open, Execution), String> {
+    // A future of this size is not part of another one.
+    Box::pin(complete(call, command, description, input)).await
+}
+
+async fn complete(
+    call: &Call<'_>,
+    command: String,
+    description: String,
+    input: Option<String>,
+) -> Result<(Open, Execution), String> {
     let open = call.open().await?;
     let spec = ExecutionSpec {
         command,

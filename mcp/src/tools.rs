@@ -1,5 +1,6 @@
 //! The tools: their names, descriptions and arguments. The submodules have their work.
 
+mod arguments;
 mod commands;
 mod files;
 mod output;
@@ -7,115 +8,14 @@ mod output;
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
     call::Call,
     text::{self, Reply},
 };
-
-/// The number of bytes of an output or file that one call returns, unless it asks for another number.
-const PART_BYTES: u64 = 30_000;
-/// The maximum number of bytes that one call returns.
-const PART_BYTES_MAX: u64 = 100_000;
-/// The longest time in seconds that a call of `output` or `input` waits for output.
-const WAIT_SECONDS_MAX: u64 = 300;
-/// The number of lines of a file that one call returns, unless it asks for another number.
-const LINES: u64 = 2_000;
-/// The maximum size of a file that is written or edited, in bytes.
-const FILE_BYTES: usize = 1024 * 1024;
-
-/// The arguments of `run` and `start`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Command {
-    command: String,
-    #[serde(default)]
-    timeout_seconds: Option<u64>,
-    #[serde(default)]
-    description: String,
-}
-
-/// The arguments of `output`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Output {
-    id: String,
-    #[serde(default)]
-    offset: Option<u64>,
-    #[serde(default)]
-    length: Option<u64>,
-    #[serde(default)]
-    wait_seconds: u64,
-}
-
-/// The arguments of `input`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    id: String,
-    text: String,
-    #[serde(default)]
-    end: bool,
-    #[serde(default = "one")]
-    wait_seconds: u64,
-}
-
-/// The arguments of `stop`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stop {
-    id: String,
-}
-
-/// The arguments of `read_file`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadFile {
-    path: String,
-    #[serde(default = "one")]
-    line: u64,
-    #[serde(default = "lines")]
-    lines: u64,
-}
-
-/// The arguments of `write_file`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WriteFile {
-    path: String,
-    content: String,
-}
-
-/// The arguments of `edit_file`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EditFile {
-    path: String,
-    old_text: String,
-    new_text: String,
-    #[serde(default)]
-    all: bool,
-}
-
-/// The arguments of `list_files`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ListFiles {
-    #[serde(default)]
-    path: String,
-    #[serde(default)]
-    recursive: bool,
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn lines() -> u64 {
-    LINES
-}
+use arguments::{FILE_BYTES, LINES, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX};
 
 /// Calls a tool. Returns `None` for an unknown name.
 pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> Option<Reply> {
@@ -325,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn wrong_arguments_are_named() {
         let arguments = json!({"comand": "ls"}).as_object().cloned().unwrap_or_default();
-        let reply = with(arguments, async |_: Command| Ok(String::new())).await;
+        let reply = with(arguments, async |_: arguments::Command| Ok(String::new())).await;
         assert!(reply.is_err_and(|text| text.contains("comand")));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use airlock_client::v1::{Execution, ExecutionSpec, ExecutionState};
 
-use super::{Command, Stop};
+use super::arguments::{Command, Stop};
 use crate::{
     call::{Call, Left, OnCancel, STOP},
     text::{self, Reply},

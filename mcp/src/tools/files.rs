@@ -3,7 +3,10 @@
 
 use airlock_client::v1::{Execution, ExecutionSpec, Result as Outcome, Started};
 
-use super::{EditFile, FILE_BYTES, ListFiles, PART_BYTES_MAX, ReadFile, WriteFile, commands, output};
+use super::{
+    arguments::{EditFile, FILE_BYTES, ListFiles, PART_BYTES_MAX, ReadFile, WriteFile},
+    commands, output,
+};
 use crate::{
     call::{Call, Left, OnCancel},
     text::{self, Reply, word},

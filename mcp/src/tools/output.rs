@@ -11,7 +11,10 @@ use airlock_escape as escape;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
-use super::{Input, Output, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX, commands};
+use super::{
+    arguments::{Input, Output, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX},
+    commands,
+};
 use crate::{
     call::{Call, Left, OnCancel},
     text::{self, Reply},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use airlock_client::{
     ClientError,
-    v1::{Execution, ExecutionSpec, ExecutionState, OnAsk},
+    v1::{Execution, ExecutionSpec, ExecutionState, OnAsk, approval_service_decide_request::Answer},
 };
 use rmcp::{RoleServer, model::ProgressNotificationParam, service::RequestContext};
 use tokio::time::{Instant, timeout};
@@ -28,6 +28,15 @@ pub(crate) struct Call<'a> {
     pub(crate) context: &'a RequestContext<RoleServer>,
 }
 
+/// What the cancellation of a tool call does to its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnCancel {
+    /// The command is ended, because nobody reads its result.
+    End,
+    /// The command is unchanged.
+    Leave,
+}
+
 /// The state in which a command was left.
 pub(crate) enum Left {
     /// It has ended.
@@ -36,27 +45,27 @@ pub(crate) enum Left {
     Pending(String),
     /// It continues.
     Running,
-    /// The tool call was cancelled, and the command was ended.
+    /// The tool call was cancelled.
     Cancelled,
 }
 
 impl Call<'_> {
     /// Returns the session.
     pub(crate) async fn open(&self) -> Result<Open, String> {
-        self.workspace.open().await
+        self.workspace.open().await.map_err(|text| text::note(&text))
     }
 
     /// Returns the text of an error.
     pub(crate) async fn failed(&self, error: &ClientError) -> String {
-        self.workspace.failed(error).await
+        text::note(&self.workspace.failed(error).await)
     }
 
     /// Starts a command. The mode of the options applies to it in a session that the options name.
     pub(crate) async fn start(&self, open: &Open, spec: ExecutionSpec) -> Result<Execution, String> {
         if self.workspace.is_full() {
-            return Err(
-                "too many commands of this connection still run; end some with the tool `stop`".to_owned()
-            );
+            return Err(text::note(
+                "too many commands of this connection still run; end some with the tool `stop`",
+            ));
         }
         let options = self.workspace.options();
         let mode = if options.session.is_some() { options.mode } else { Default::default() };
@@ -84,12 +93,13 @@ impl Call<'_> {
         }
     }
 
-    /// Follows a command for at most `limit`. A cancelled tool call ends it.
+    /// Follows a command for at most `limit`.
     pub(crate) async fn follow(
         &self,
         open: &Open,
         execution: Execution,
         limit: Duration,
+        on_cancel: OnCancel,
     ) -> Result<Left, ClientError> {
         let id = execution.execution_id.clone();
         let mut asked = Asked::default();
@@ -99,7 +109,7 @@ impl Call<'_> {
         };
         asked.end().await;
         match left? {
-            Left::Cancelled => {
+            Left::Cancelled if on_cancel == OnCancel::End => {
                 open.client.cancel(&id).await?;
                 self.workspace.ended(&id);
                 Ok(Left::Cancelled)
@@ -148,8 +158,13 @@ impl Call<'_> {
             let rest = LOOK.min(limit - elapsed);
             execution = tokio::select! {
                 waited = open.client.wait(&id, rest) => waited?,
-                answered = asked.answered(open) => {
-                    answered?;
+                answer = asked.answer() => {
+                    // Not in the condition of this branch, so that the wait does not cut it off.
+                    if let Some(refused) = asked.decide(open, answer).await? {
+                        let options = self.workspace.options();
+                        let why = (options.describe)(&refused);
+                        (options.log)(&format!("the answer of the MCP client's user was refused: {why}"));
+                    }
                     open.client.execution(&id).await?
                 }
             };
@@ -191,13 +206,20 @@ impl Asked {
         Ok(())
     }
 
-    /// Waits for an answer of the user of the MCP client and sends it.
-    async fn answered(&mut self, open: &Open) -> Result<(), ClientError> {
-        let Some(question) = &mut self.question else { return std::future::pending().await };
-        let answer = question.answer().await;
+    /// Waits for an answer of the user of the MCP client. Cancel-safe.
+    async fn answer(&mut self) -> Answer {
+        match &mut self.question {
+            Some(question) => question.answer().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Sends an answer. Returns the error if it was refused: another approver was faster, or must answer.
+    async fn decide(&self, open: &Open, answer: Answer) -> Result<Option<ClientError>, ClientError> {
+        let Some(question) = &self.question else { return Ok(None) };
         match question.decide(open, answer).await {
-            // Another approver was faster, or must answer. The state of the execution shows the result.
-            Err(ClientError::Rejected(_)) | Ok(()) => Ok(()),
+            Ok(()) => Ok(None),
+            Err(refused @ ClientError::Rejected(_)) => Ok(Some(refused)),
             Err(error) => Err(error),
         }
     }

@@ -57,8 +57,11 @@ impl Question {
             }
             request.page.get_or_insert_default().page_token = list.next_page_token;
         };
-        let asked =
-            if may_ask(open, &approval, peer).await? { elicit(page(&approval), peer).await } else { None };
+        let asked = if may_ask(open, &approval, peer).await.unwrap_or(false) {
+            elicit(page(&approval), peer).await
+        } else {
+            None
+        };
         Ok(Some(Self { approval, asked }))
     }
 

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use rmcp::{service::serve_server_with_ct, transport::async_rw::AsyncRwTransport};
+use rmcp::{
+    service::{ServerInitializeError, serve_server_with_ct},
+    transport::async_rw::AsyncRwTransport,
+};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     time::{sleep, timeout},
@@ -38,6 +41,8 @@ pub async fn stdio(options: Options, stop: impl Future<Output = ()>) -> Result<(
     let served = async {
         match serve_server_with_ct(handler, transport, end.clone()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+            // The client ended before it began, for example to check that the program exists.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(format!("the client did not begin the protocol: {error}")),
         }
     };

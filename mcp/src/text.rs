@@ -1,5 +1,7 @@
 //! The texts that a model reads. They follow the rules of [`airlock_client::text`].
 
+use airlock_escape as escape;
+
 use airlock_client::{
     text::{self, Marker, PREFIX},
     v1::{Approval, Execution, Started},
@@ -50,11 +52,11 @@ pub(crate) fn asked(approval: &Approval) -> String {
         decision.reasons.iter().map(|reason| reason.message.as_str()).collect::<Vec<_>>().join("; ")
     });
     let reasons = reasons.filter(|text| !text.is_empty()).unwrap_or_else(|| "policy requires it".to_owned());
-    let id = &approval.approval_id;
+    let (id, reasons) = (&approval.approval_id, escape::line(reasons.as_bytes()));
     format!("it waits for an approval ({reasons}); an approver answers it with `airlock approve {id}`")
 }
 
-/// Returns a line of Airlock.
+/// Returns a line of Airlock. Foreign text in it must have been escaped.
 pub(crate) fn note(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("{PREFIX}{line}\n")

@@ -92,8 +92,6 @@ fn created(mut file: fs::File) -> io::Result<Token> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

@@ -1,5 +1,6 @@
 //! The tools: their names, descriptions and arguments. The submodules have their work.
 
+mod arguments;
 mod commands;
 mod files;
 mod output;
@@ -7,112 +8,14 @@ mod output;
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{call::Call, text::Reply};
-
-/// The number of bytes of an output or file that one call returns, unless it asks for another number.
-const PART_BYTES: u64 = 30_000;
-/// The maximum number of bytes that one call returns.
-const PART_BYTES_MAX: u64 = 100_000;
-/// The longest time in seconds that a call of `output` or `input` waits for output.
-const WAIT_SECONDS_MAX: u64 = 300;
-/// The number of lines of a file that one call returns, unless it asks for another number.
-const LINES: u64 = 2_000;
-/// The maximum size of a file that is written or edited, in bytes.
-const FILE_BYTES: usize = 1024 * 1024;
-
-/// The arguments of `run` and `start`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Command {
-    command: String,
-    #[serde(default)]
-    timeout_seconds: Option<u64>,
-    #[serde(default)]
-    description: String,
-}
-
-/// The arguments of `output`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Output {
-    id: String,
-    #[serde(default)]
-    offset: Option<u64>,
-    #[serde(default)]
-    length: Option<u64>,
-    #[serde(default)]
-    wait_seconds: u64,
-}
-
-/// The arguments of `input`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Input {
-    id: String,
-    text: String,
-    #[serde(default)]
-    end: bool,
-    #[serde(default = "one")]
-    wait_seconds: u64,
-}
-
-/// The arguments of `stop`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stop {
-    id: String,
-}
-
-/// The arguments of `read_file`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadFile {
-    path: String,
-    #[serde(default = "one")]
-    line: u64,
-    #[serde(default = "lines")]
-    lines: u64,
-}
-
-/// The arguments of `write_file`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WriteFile {
-    path: String,
-    content: String,
-}
-
-/// The arguments of `edit_file`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EditFile {
-    path: String,
-    old_text: String,
-    new_text: String,
-    #[serde(default)]
-    all: bool,
-}
-
-/// The arguments of `list_files`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ListFiles {
-    #[serde(default)]
-    path: String,
-    #[serde(default)]
-    recursive: bool,
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn lines() -> u64 {
-    LINES
-}
+use super::{
+    call::Call,
+    text::{self, Reply},
+};
+use arguments::{FILE_BYTES, LINES, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX};
 
 /// Calls a tool. Returns `None` for an unknown name.
 pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> Option<Reply> {
@@ -134,7 +37,10 @@ pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> 
 async fn with<T: DeserializeOwned>(arguments: JsonObject, tool: impl AsyncFnOnce(T) -> Reply) -> Reply {
     match serde_json::from_value(Value::Object(arguments)) {
         Ok(parsed) => tool(parsed).await,
-        Err(error) => Err(format!("wrong arguments: {error}")),
+        Err(error) => {
+            let problem = airlock_escape::line(error.to_string().as_bytes());
+            Err(text::note(&format!("wrong arguments: {problem}")))
+        }
     }
 }
 
@@ -143,13 +49,10 @@ pub(crate) fn list() -> Vec<Tool> {
     TOOLS.clone()
 }
 
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    let mut tools = about_commands();
-    tools.extend(about_files());
-    tools
-});
+static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| about_commands().into_iter().chain(about_executions()).chain(about_files()).collect());
 
-fn tool(name: &'static str, description: String, required: &[&str], properties: Value) -> Tool {
+fn tool(name: &'static str, description: String, required: &[&str], properties: &Value) -> Tool {
     let Value::Object(schema) = json!({
         "type": "object",
         "properties": properties,
@@ -164,19 +67,12 @@ fn tool(name: &'static str, description: String, required: &[&str], properties: 
     Tool::new(name, description, Arc::new(schema)).with_annotations(annotations)
 }
 
-fn about_commands() -> Vec<Tool> {
+fn about_commands() -> [Tool; 2] {
     let command = json!({"type": "string", "description": "The text for bash."});
     let description =
         json!({"type": "string", "description": "The purpose in a few words. An approver sees it."});
     let seconds = |text: &str| json!({"type": "integer", "minimum": 1, "description": text});
-    let wait = |default: u64| {
-        json!({
-            "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": default,
-            "description": "Wait up to this number of seconds for new output or for the end of the command.",
-        })
-    };
-    let id = json!({"type": "string", "description": "The execution's ID, as another tool returned it."});
-    vec![
+    [
         tool(
             "run",
             "Runs a bash command in a sandbox and waits for its end. The working directory and the files remain for \
@@ -187,7 +83,7 @@ fn about_commands() -> Vec<Tool> {
              person; the call then waits. Use `start` for a server or another command that does not end."
                 .to_owned(),
             &["command"],
-            json!({
+            &json!({
                 "command": command,
                 "timeout_seconds": seconds("End the command after this time. Default: the profile's, normally 120."),
                 "description": description,
@@ -199,12 +95,24 @@ fn about_commands() -> Vec<Tool> {
              read its output, `input` to write to it, and `stop` to end it. It ends with this connection."
                 .to_owned(),
             &["command"],
-            json!({
+            &json!({
                 "command": command,
                 "timeout_seconds": seconds("End the command after this time. Default: the profile's maximum."),
                 "description": description,
             }),
         ),
+    ]
+}
+
+fn about_executions() -> [Tool; 3] {
+    let wait = |default: u64| {
+        json!({
+            "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": default,
+            "description": "Wait up to this number of seconds for new output or for the end of the command.",
+        })
+    };
+    let id = json!({"type": "string", "description": "The execution's ID, as another tool returned it."});
+    [
         tool(
             "output",
             format!(
@@ -213,7 +121,7 @@ fn about_commands() -> Vec<Tool> {
                  `start`, for one that waits for an approval, and for the rest of a long output."
             ),
             &["id"],
-            json!({
+            &json!({
                 "id": id,
                 "offset": {"type": "integer", "minimum": 0, "description": "The first byte to return, counted from the start of the output."},
                 "length": {"type": "integer", "minimum": 1, "maximum": PART_BYTES_MAX, "default": PART_BYTES, "description": "The number of bytes."},
@@ -224,7 +132,7 @@ fn about_commands() -> Vec<Tool> {
             "input",
             "Writes text to the input of a command of `start`, and returns the new output.".to_owned(),
             &["id", "text"],
-            json!({
+            &json!({
                 "id": id,
                 "text": {"type": "string", "description": "The text as it is. A line needs its newline."},
                 "end": {"type": "boolean", "default": false, "description": "Close the input after the text."},
@@ -233,19 +141,20 @@ fn about_commands() -> Vec<Tool> {
         ),
         tool(
             "stop",
-            "Ends a command and everything that it started: SIGTERM, then SIGKILL. Returns its result.".to_owned(),
+            "Ends a command and everything that it started: SIGTERM, then SIGKILL. Returns its result."
+                .to_owned(),
             &["id"],
-            json!({"id": id}),
+            &json!({"id": id}),
         ),
     ]
 }
 
-fn about_files() -> Vec<Tool> {
+fn about_files() -> [Tool; 4] {
     let path = json!({
         "type": "string",
         "description": "Absolute, or relative to the working directory of the commands. Workspace: /workspace.",
     });
-    vec![
+    [
         tool(
             "read_file",
             format!(
@@ -253,7 +162,7 @@ fn about_files() -> Vec<Tool> {
                  is one. A line that begins with `airlock:` is shown with `| ` before it."
             ),
             &["path"],
-            json!({
+            &json!({
                 "path": path,
                 "line": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line."},
                 "lines": {"type": "integer", "minimum": 1, "default": LINES, "description": "The number of lines."},
@@ -266,7 +175,7 @@ fn about_files() -> Vec<Tool> {
                  directories."
             ),
             &["path", "content"],
-            json!({"path": path, "content": {"type": "string", "description": "The whole content."}}),
+            &json!({"path": path, "content": {"type": "string", "description": "The whole content."}}),
         ),
         tool(
             "edit_file",
@@ -275,7 +184,7 @@ fn about_files() -> Vec<Tool> {
                  once, unless `all` is set."
             ),
             &["path", "old_text", "new_text"],
-            json!({
+            &json!({
                 "path": path,
                 "old_text": {"type": "string", "description": "The text to replace, with its white space."},
                 "new_text": {"type": "string", "description": "The text to put there."},
@@ -288,7 +197,7 @@ fn about_files() -> Vec<Tool> {
              slash after its name."
                 .to_owned(),
             &[],
-            json!({
+            &json!({
                 "path": path,
                 "recursive": {"type": "boolean", "default": false, "description": "Also list what is below directories, except in `.git`."},
             }),
@@ -316,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn wrong_arguments_are_named() {
         let arguments = json!({"comand": "ls"}).as_object().cloned().unwrap_or_default();
-        let reply = with(arguments, async |_: Command| Ok(String::new())).await;
+        let reply = with(arguments, async |_: arguments::Command| Ok(String::new())).await;
         assert!(reply.is_err_and(|text| text.contains("comand")));
     }
 }

@@ -174,7 +174,7 @@ impl Workspace {
         match client.close_session(session).await {
             Ok(closed) if matches!(closed.state(), SessionState::Closing | SessionState::Closed) => {}
             Ok(closed) => {
-                (self.options.log)(&format!("session {session} is still {}", closed.state().as_str_name()))
+                (self.options.log)(&format!("session {session} is still {}", closed.state().as_str_name()));
             }
             Err(error) => {
                 let why = (self.options.describe)(&error);

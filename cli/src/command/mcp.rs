@@ -52,7 +52,7 @@ const HTTP: &str = "HTTP";
 /// --http-token-file as `authorization: Bearer TOKEN`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  claude mcp add airlock -- airlock mcp --base my-repo\n  codex mcp add airlock -- airlock mcp --profile agent\n  airlock mcp --http 127.0.0.1:8750\n\nThe log is on standard error. Ctrl-C stops the command and ends what its sessions started."
+    after_help = "Examples:\n  echo '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}' | airlock mcp\n  airlock mcp --http 127.0.0.1:0 &        # for several clients, at a free port of this host\n  kill %1\n\nTo add it to an agent:\n  claude mcp add airlock -- airlock mcp\n  codex mcp add airlock -- airlock mcp\n\nThe log is on standard error. Ctrl-C stops the command and ends what its sessions started."
 )]
 pub(super) struct Mcp {
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(super) struct Mcp {
     wait: Option<Duration>,
     /// Serve streamable HTTP at http://ADDRESS/mcp instead of standard input and output; with port 0 the system chooses
     /// one.
-    #[arg(long, help_heading = HTTP, value_name = "ADDRESS")]
+    #[arg(long, help_heading = HTTP, value_name = "ADDRESS", value_parser = args::address)]
     http: Option<SocketAddr>,
     /// The file with the bearer token; it is created if it is missing [default: mcp.token in the state directory]
     #[arg(long, help_heading = HTTP, value_name = "FILE", requires = "http")]
@@ -90,7 +90,7 @@ pub(super) struct Mcp {
     #[arg(long, help_heading = HTTP, value_name = "NAME", requires = "http")]
     host: Vec<String>,
     /// The maximum number of clients at once.
-    #[arg(long, help_heading = HTTP, value_name = "N", default_value_t = 16, requires = "http", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, help_heading = HTTP, value_name = "N", default_value_t = 16, requires = "http", value_parser = args::count::<u16>)]
     max_sessions: u16,
     /// End a client's session after this time without a request [default: 1h]
     #[arg(long, help_heading = HTTP, value_name = "TIME", value_parser = args::duration, requires = "http")]

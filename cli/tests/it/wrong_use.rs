@@ -17,12 +17,14 @@ const BAD: &[(&str, &str, &str)] = &[
     ("detach-keys", "ctrl-1", "such as ctrl-p,ctrl-q"),
     ("from-offset", "x", "whole number"),
     ("head", "x", "whole number"),
+    ("http", "here", "such as 127.0.0.1:7443"),
     ("idle-timeout", "soon", "such as 30s"),
     ("inline-limit", "0", "whole number"),
     ("label", "x", "KEY=VALUE"),
     ("last", "0", "whole number"),
     ("listen", "here", "such as 127.0.0.1:7443"),
     ("max-count", "0", "whole number"),
+    ("max-sessions", "0", "whole number"),
     ("max-timeout", "soon", "such as 30s"),
     ("range", "x", "such as"),
     ("runner-label", "x", "KEY=VALUE"),
@@ -32,6 +34,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("timeout", "soon", "such as 30s"),
     ("token", "a/b", "such as lead"),
     ("umask", "8", "such as 027"),
+    ("wait", "soon", "such as 30s"),
     ("yield-after", "later", "such as 30s"),
 ];
 
@@ -49,6 +52,8 @@ const ANY: &[&str] = &[
     "env",
     "exclude",
     "grep",
+    "host",
+    "http-token-file",
     "key",
     "log",
     "name",
@@ -132,6 +137,7 @@ fn good(arg: &Arg, long: &str) -> String {
     let table = [
         ("cursor", "AA=="),
         ("cwd", "/workspace"),
+        ("http", "127.0.0.1:0"),
         ("idle-timeout", "5m"),
         ("label", "a=b"),
         ("listen", "127.0.0.1:0"),
@@ -141,6 +147,7 @@ fn good(arg: &Arg, long: &str) -> String {
         ("signal", "TERM"),
         ("timeout", "5m"),
         ("umask", "027"),
+        ("wait", "5m"),
         ("yield-after", "15s"),
     ];
     let numbers = [
@@ -153,6 +160,7 @@ fn good(arg: &Arg, long: &str) -> String {
         "inline-limit",
         "last",
         "max-count",
+        "max-sessions",
         "tail",
     ];
     let listed = table.iter().find(|(name, _)| *name == long).map(|(_, value)| (*value).to_owned());

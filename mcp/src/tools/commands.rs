@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use airlock_client::v1::{Execution, ExecutionSpec, ExecutionState};
 
-use super::{Command, Stop};
+use super::arguments::{Command, Stop};
 use crate::{
-    call::{Call, Left, STOP},
+    call::{Call, Left, OnCancel, STOP},
     text::{self, Reply},
     workspace::Open,
 };
@@ -22,7 +22,7 @@ pub(super) async fn run(call: &Call<'_>, command: Command) -> Reply {
     let execution = call.start(&open, spec(command)).await?;
     let id = execution.execution_id.clone();
     let wait = call.workspace.options().wait;
-    match call.follow(&open, execution, wait).await {
+    match call.follow(&open, execution, wait, OnCancel::End).await {
         Ok(Left::Running) => {
             // A command that waits for its turn cannot be detached; its view ends all the same.
             let _ = open.client.detach(&id).await;
@@ -42,7 +42,7 @@ pub(super) async fn start(call: &Call<'_>, command: Command) -> Reply {
         ExecutionState::PendingApproval => call.workspace.options().wait,
         _ => FIRST_LOOK,
     };
-    let left = call.follow(&open, execution, limit).await;
+    let left = call.follow(&open, execution, limit, OnCancel::End).await;
     reply(call, &id, left).await
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn reply(
         Ok(Left::Finished(execution)) => text::finished(&execution),
         Ok(Left::Pending(text)) => Err(text),
         Ok(Left::Running) => Ok(text::running(id)),
-        Ok(Left::Cancelled) => Err(text::note("the tool call was cancelled, and the command was ended")),
+        Ok(Left::Cancelled) => Err(text::note("the tool call was cancelled")),
         Err(error) => Err(call.failed(&error).await),
     }
 }

@@ -3,9 +3,12 @@
 
 use airlock_client::v1::{Execution, ExecutionSpec, Result as Outcome, Started};
 
-use super::{EditFile, FILE_BYTES, ListFiles, PART_BYTES_MAX, ReadFile, WriteFile, commands, output};
+use super::{
+    arguments::{EditFile, FILE_BYTES, ListFiles, PART_BYTES_MAX, ReadFile, WriteFile},
+    commands, output,
+};
 use crate::{
-    call::{Call, Left},
+    call::{Call, Left, OnCancel},
     text::{self, Reply, word},
     workspace::Open,
 };
@@ -156,6 +159,16 @@ async fn completed(
     description: String,
     input: Option<String>,
 ) -> Result<(Open, Execution), String> {
+    // A future of this size is not part of another one.
+    Box::pin(complete(call, command, description, input)).await
+}
+
+async fn complete(
+    call: &Call<'_>,
+    command: String,
+    description: String,
+    input: Option<String>,
+) -> Result<(Open, Execution), String> {
     let open = call.open().await?;
     let spec = ExecutionSpec {
         command,
@@ -166,7 +179,7 @@ async fn completed(
     let execution = call.start(&open, spec).await?;
     let id = execution.execution_id.clone();
     let wait = call.workspace.options().wait;
-    let follow = call.follow(&open, execution, wait);
+    let follow = call.follow(&open, execution, wait, OnCancel::End);
     let left = match &input {
         Some(input) => {
             let mut source = input.as_bytes();

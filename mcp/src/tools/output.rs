@@ -7,12 +7,16 @@ use airlock_client::{
     cause::{sentence, succeeded},
     v1::{Execution, ExecutionState, OutputStream},
 };
+use airlock_escape as escape;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
-use super::{Input, Output, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX, commands};
+use super::{
+    arguments::{Input, Output, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX},
+    commands,
+};
 use crate::{
-    call::{Call, Left},
+    call::{Call, Left, OnCancel},
     text::{self, Reply},
     workspace::Open,
 };
@@ -40,7 +44,7 @@ pub(super) async fn output(call: &Call<'_>, output: Output) -> Reply {
     let (open, execution) = commands::find(call, &output.id).await?;
     if execution.state() == ExecutionState::PendingApproval {
         let wait = wait.max(Duration::from_secs(1));
-        match call.follow(&open, execution, wait).await {
+        match call.follow(&open, execution, wait, OnCancel::Leave).await {
             Ok(Left::Running) => {}
             left => return commands::reply(call, &output.id, left).await,
         }
@@ -159,7 +163,7 @@ fn shown(execution: &Execution, part: &Part, offset: u64) -> String {
     let end = if succeeded(outcome) { "exited with code 0".to_owned() } else { sentence(Some(outcome)) };
     out.push_str(&text::note(&format!("{read}; the command has ended: {end}")));
     for note in outcome.notes.iter().filter(|note| note.code != "output_shortened") {
-        out.push_str(&text::note(&note.text));
+        out.push_str(&text::note(&escape::line(note.text.as_bytes())));
     }
     out
 }

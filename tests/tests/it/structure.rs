@@ -302,7 +302,7 @@ fn crates_depend_only_on_permitted_crates() {
         ("airlock-client", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
         ("airlock-client", &["airlock-cli", "airlock-embedded", "sqlx", "object_store"]),
         ("airlock-mcp", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
-        ("airlock-mcp", &["airlock-cli", "airlock-embedded", "axum", "reqwest"]),
+        ("airlock-mcp", &["airlock-cli", "airlock-embedded", "reqwest"]),
         ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-client", "airlock-cli"]),
         (
             "airlock-runner",

@@ -53,6 +53,7 @@ const CALLS: &[(&str, &[&[&str]])] = &[
     ("profile show", &[&[HOSTILE], &["--json", HOSTILE]]),
     ("doctor", &[&[], &["--json"]]),
     ("completions", &[]),
+    ("mcp", &[&["--http", HOSTILE]]),
     ("keys", &[&["keys", "--client", "lead=LIE"], &["keys", "--client", HOSTILE]]),
     ("runners", &[&[], &["--json"], &["--quiet"]]),
     ("runners show", &[&[HOSTILE], &["--json", HOSTILE]]),

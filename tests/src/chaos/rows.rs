@@ -43,7 +43,7 @@ impl Row {
             Self::RunnerMoment => away::runner_moment(plan).await,
             Self::Away => away::short(plan).await,
             Self::AwayForGood => away::long(plan).await,
-            Self::HeldState => states::held(plan).await,
+            Self::HeldState => Box::pin(states::held(plan)).await,
             Self::StoreGone => store::gone(plan).await,
             Self::DiskFull => Box::pin(disk::full(plan)).await,
             Self::RunnerStops => stops::runner(plan).await,

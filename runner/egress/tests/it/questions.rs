@@ -21,7 +21,7 @@ use crate::{
 /// A person who is told of each question, and gives one answer to all of them.
 #[derive(Debug)]
 struct Person {
-    told: mpsc::UnboundedSender<String>,
+    told: mpsc::Sender<String>,
     answer: watch::Sender<Option<bool>>,
     waiting: AtomicUsize,
     left: Notify,
@@ -41,7 +41,7 @@ impl Questions for Person {
     async fn ask(&self, target: &Asked, rule: &str) -> Result<(), Unanswered> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _left = Left(self);
-        self.told.send(format!("{target} by {rule}")).unwrap();
+        self.told.send(format!("{target} by {rule}")).await.unwrap();
         let mut answer = self.answer.subscribe();
         let is_yes = *answer.wait_for(Option::is_some).await.unwrap() == Some(true);
         let refused = || Unanswered { question: "a person said no".to_owned(), remedy: "wait".to_owned() };
@@ -49,8 +49,8 @@ impl Questions for Person {
     }
 }
 
-fn person() -> (Arc<Person>, mpsc::UnboundedReceiver<String>) {
-    let (told, questions) = mpsc::unbounded_channel();
+fn person() -> (Arc<Person>, mpsc::Receiver<String>) {
+    let (told, questions) = mpsc::channel(16);
     let (answer, waiting, left) = (watch::Sender::new(None), AtomicUsize::new(0), Notify::new());
     (Arc::new(Person { told, answer, waiting, left }), questions)
 }

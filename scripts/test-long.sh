@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test of `make test-long`. A test of a package registry that this host does not reach is not run. The last
-# lines name each such test, with the reason.
+# Runs every test of `make test-long`. A test is not run if this host does not reach the package registry that it needs, or
+# does not have the version of Python that it needs. The last lines name each such test, with the reason.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -25,6 +25,11 @@ while read -r test addresses; do
         break
     done
 done <<<"$REGISTRIES"
+# A `python3.12` in PATH can be a wrapper that does not start a Python.
+if ! python3.12 --version >/dev/null 2>&1; then
+    left+=("adapters::long::open_hands: there is no python3.12")
+    filter+=" and not test(=adapters::long::open_hands)"
+fi
 
 build_tests || exit 1
 # The default filter of the profile `long` applies in addition.

@@ -36,7 +36,8 @@ pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> 
 /// Parses the arguments of a tool and calls it.
 async fn with<T: DeserializeOwned>(arguments: JsonObject, tool: impl AsyncFnOnce(T) -> Reply) -> Reply {
     match serde_json::from_value(Value::Object(arguments)) {
-        Ok(parsed) => tool(parsed).await,
+        // A tool is a large future.
+        Ok(parsed) => Box::pin(tool(parsed)).await,
         Err(error) => {
             let problem = airlock_escape::line(error.to_string().as_bytes());
             Err(text::note(&format!("wrong arguments: {problem}")))

@@ -121,7 +121,7 @@ impl Exercise {
     /// If a result is not the expected one.
     pub async fn everything(&mut self, sent: &dyn Fn() -> usize) {
         let session = self.session("asks").await;
-        self.commands(&session).await;
+        Box::pin(self.commands(&session)).await;
         self.refusals(&session).await;
         self.connections().await;
         self.approval(&session).await;

@@ -45,6 +45,7 @@ impl TestProxy {
             processes: None,
             layers,
             inspection: None,
+            questions: None,
             events: Events::new(queue),
             cancel: CancellationToken::new(),
         };

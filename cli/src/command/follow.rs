@@ -51,7 +51,8 @@ pub(super) async fn follow(client: &Client, events: Events, options: ViewOptions
     let mut trouble = Trouble { text: events.trouble(), dev: options.dev.clone(), address, screen: &screen };
     let runs = watch::Sender::new(false);
     let mut input = Box::pin(give_input(client, &options, id.clone(), runs.subscribe()));
-    let mut view = std::pin::pin!(View::new(&options, known, runs, &screen).show(events));
+    // A large future.
+    let mut view = Box::pin(View::new(&options, known, runs, &screen).show(events));
     let mut interrupts = Interrupts::new()?;
     let mut key = background::Key::new(&options);
     let (mut asked, mut sent) = (Asked::Not, Asked::Not);

@@ -168,6 +168,7 @@ fn execution(
         processes: None,
         layers: receiver,
         inspection: None,
+        questions: None,
         events: Events::new(queue),
         cancel: CancellationToken::new(),
     };

@@ -173,6 +173,37 @@ fn every_rule_between_fields_is_kept() {
             "egress.secrets.X = { file = \"/x\", requests = [\"a.example\"], variable = \"1\" }\n",
             "`egress.secrets.X.variable`: it is not the name of a variable; ",
         ),
+        ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, contains 0"),
+        ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),
+        ("limits.jobs_kept = 2\n", "`limits.jobs_kept`: it is less than `slots`; "),
+        ("limits.heartbeat_max = \"1ms\"\n", "`limits.heartbeat_max`: it is less than"),
+        ("transfers.total_bytes = 5\n", "`transfers.total_bytes`: it is less than `transfers.bytes`; "),
+        ("reconnect.first = \"1m\"\n", "`reconnect.max`: it is less than"),
+        (
+            "telemetry.otlp_endpoint = \"grpc://x:1\"\n",
+            "`telemetry.otlp_endpoint`: it is not an http:// or https://",
+        ),
+        (
+            "telemetry.otlp_ca = \"c\"\n",
+            "`telemetry.otlp_ca`: it is set, and `telemetry.otlp_endpoint` is not",
+        ),
+        (
+            "telemetry = { otlp_endpoint = \"https://x:1\", otlp_key = \"k\" }\n",
+            "`telemetry.otlp_certificate`: it is not set together with `telemetry.otlp_key`; ",
+        ),
+    ] {
+        assert_problem(text, expected);
+    }
+}
+
+fn assert_problem(text: &str, expected: &str) {
+    let said = problem(&format!("{text}{MINIMAL}"));
+    assert!(said.starts_with("r.toml:1:") && said.contains(expected), "{said}");
+}
+
+#[test]
+fn every_rule_between_fields_of_vault_is_kept() {
+    for (text, expected) in [
         (
             "egress.secrets.X = { requests = [\"a.example\"] }\n",
             "`egress.secrets.X`: it has not exactly one of `file` and `vault`; ",
@@ -205,27 +236,8 @@ fn every_rule_between_fields_is_kept() {
             "egress.vault = { address = \"https://v\", token_file = \"/t\", kubernetes_mount = \"a/\" }\n",
             "`egress.vault.kubernetes_mount`: it is not the path of a mount; ",
         ),
-        ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, contains 0"),
-        ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),
-        ("limits.jobs_kept = 2\n", "`limits.jobs_kept`: it is less than `slots`; "),
-        ("limits.heartbeat_max = \"1ms\"\n", "`limits.heartbeat_max`: it is less than"),
-        ("transfers.total_bytes = 5\n", "`transfers.total_bytes`: it is less than `transfers.bytes`; "),
-        ("reconnect.first = \"1m\"\n", "`reconnect.max`: it is less than"),
-        (
-            "telemetry.otlp_endpoint = \"grpc://x:1\"\n",
-            "`telemetry.otlp_endpoint`: it is not an http:// or https://",
-        ),
-        (
-            "telemetry.otlp_ca = \"c\"\n",
-            "`telemetry.otlp_ca`: it is set, and `telemetry.otlp_endpoint` is not",
-        ),
-        (
-            "telemetry = { otlp_endpoint = \"https://x:1\", otlp_key = \"k\" }\n",
-            "`telemetry.otlp_certificate`: it is not set together with `telemetry.otlp_key`; ",
-        ),
     ] {
-        let said = problem(&format!("{text}{MINIMAL}"));
-        assert!(said.starts_with("r.toml:1:") && said.contains(expected), "{said}");
+        assert_problem(text, expected);
     }
 }
 

@@ -46,7 +46,8 @@ impl Address {
             _ => return Err(AddressError::Form),
         };
         let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        if !tls && !(insecure_loopback && is_loopback) {
+        let allowed = tls || (insecure_loopback && is_loopback);
+        if !allowed {
             return Err(AddressError::Plain);
         }
         Ok(Self { host, port: authority.port_u16().unwrap_or(PORT), tls })

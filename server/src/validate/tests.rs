@@ -61,6 +61,10 @@ fn table<T: Default, R: std::fmt::Debug>(
     }
 }
 
+fn asking() -> Option<v1::NetworkRules> {
+    network(&["pypi"], &[]).map(|rules| v1::NetworkRules { ask: vec!["a".to_owned()], ..rules })
+}
+
 #[test]
 fn every_field_of_a_specification() {
     let good = || v1::ExecutionSpec { command: "ls".into(), ..Default::default() };
@@ -101,13 +105,7 @@ fn every_field_of_a_specification() {
             (|s| s.network = network(&["pypi", "a.example:8080"], &["b.example"]), &[]),
             (|s| s.network = network(&["*", "pypi", "a b"], &[""]), &NOT_RULES),
             (|s| s.network = network(&["a.example"; limits::NETWORK_ENTRIES + 1], &[]), &["spec.network"]),
-            (
-                |s| {
-                    s.network = network(&["pypi"], &[])
-                        .map(|rules| v1::NetworkRules { ask: vec!["a".to_owned()], ..rules })
-                },
-                &["spec.network.ask"],
-            ),
+            (|s| s.network = asking(), &["spec.network.ask"]),
             (|s| (s.network, s.dangerously_disable_sandbox) = (network(&[], &[]), true), &["spec.network"]),
             (|s| s.on_ask = 2, &[]),
             (|s| s.on_ask = 3, &["spec.on_ask"]),

@@ -35,18 +35,18 @@ impl Row {
         match self {
             Self::StreamCut => Box::pin(client::over(plan)).await,
             Self::LiveStreamCut => Box::pin(client::live(plan)).await,
-            Self::SlowReader => slow_readers(plan).await,
+            Self::SlowReader => Box::pin(slow_readers(plan)).await,
             Self::ServerPoint => points::server(plan).await,
             Self::RunnerPoint => points::runner(plan).await,
             Self::NewRunner => points::new_runner(plan).await,
-            Self::ServerMoment => away::server_moment(plan).await,
-            Self::RunnerMoment => away::runner_moment(plan).await,
-            Self::Away => away::short(plan).await,
-            Self::AwayForGood => away::long(plan).await,
+            Self::ServerMoment => Box::pin(away::server_moment(plan)).await,
+            Self::RunnerMoment => Box::pin(away::runner_moment(plan)).await,
+            Self::Away => Box::pin(away::short(plan)).await,
+            Self::AwayForGood => Box::pin(away::long(plan)).await,
             Self::HeldState => Box::pin(states::held(plan)).await,
-            Self::StoreGone => store::gone(plan).await,
+            Self::StoreGone => Box::pin(store::gone(plan)).await,
             Self::DiskFull => Box::pin(disk::full(plan)).await,
-            Self::RunnerStops => stops::runner(plan).await,
+            Self::RunnerStops => Box::pin(stops::runner(plan)).await,
             Self::ServerStops => Box::pin(stops::server(plan)).await,
         }
     }
@@ -97,7 +97,7 @@ async fn slow_readers(plan: &Plan) {
         actors.all.push(cancelled);
         actors.stop(&scene, Permits::default()).await;
         for laggard in laggards {
-            catch_up(&scene, laggard, manner).await;
+            Box::pin(catch_up(&scene, laggard, manner)).await;
         }
     }
     assert!(matches!(plan.extent, Extent::One(_)) || plan.tally().injections >= MANNERS.len());

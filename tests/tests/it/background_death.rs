@@ -51,7 +51,7 @@ async fn killed_before_the_runner_was_told() {
 
     server.kill();
     for limit in LIMITS {
-        let (took, end) = outlives(&site, limit).await;
+        let (took, end) = Box::pin(outlives(&site, limit)).await;
         if cause(&end) == v1::CauseCode::TimedOut {
             // The server was back too late to tell the runner in time, or did not tell it.
             assert!(

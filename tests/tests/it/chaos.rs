@@ -28,5 +28,5 @@ fn the_rows_make_enough_injections_and_each_has_a_sample() {
 /// The spool is created before the command is started, so a missing spool shows that the command was not started.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_was_accepted_and_had_no_spool_was_not_started() {
-    airlock_tests::chaos::rows::accepted_and_no_more(airlock_sampling::seed()).await;
+    Box::pin(airlock_tests::chaos::rows::accepted_and_no_more(airlock_sampling::seed())).await;
 }

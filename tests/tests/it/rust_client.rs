@@ -1,6 +1,6 @@
 //! The conformance cases of all clients (`clients/conformance`), run with the Rust client.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 mod calls;
 mod compare;

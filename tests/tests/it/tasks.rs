@@ -69,9 +69,9 @@ fn no_task_remains() {
                 }
             }
         };
-        commands(10).await;
+        Box::pin(commands(10)).await;
         let before = settled(tasks);
-        commands(60).await;
+        Box::pin(commands(60)).await;
         until(&format!("{before} tasks before, {} now", tasks()), PATIENCE, || tasks() <= before);
         assert!(before > 0);
     });

@@ -59,7 +59,7 @@ pub(crate) async fn a_question_about_a_connection_is_asked_once(store: &dyn Stor
     assert_eq!(ask(&unknown).await, ConnectionQuestion::Over);
 }
 
-pub(crate) async fn questions_are_bounded_and_end_with_their_execution(store: &dyn Store) {
+pub(crate) async fn questions_are_bounded(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let record = running(store, &session).await;
     let [a, b, c] = ["a.example", "b.example", "c.example"].map(|host| question(&record, host));
@@ -71,14 +71,21 @@ pub(crate) async fn questions_are_bounded_and_end_with_their_execution(store: &d
     assert!(!store.withdraw_question(record.id, a.id).await.unwrap(), "it is no longer open");
     assert_eq!(ask(&c).await, ConnectionQuestion::Asked);
     assert_eq!(open(store).await.len(), 2);
+}
 
+pub(crate) async fn questions_end_with_their_execution(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = running(store, &session).await;
+    let [a, b] = ["a.example", "b.example"].map(|host| question(&record, host));
+    let ask = async |asked: &ApprovalRecord| store.ask_about_connection(asked, HOUR, 2).await.unwrap();
+    assert_eq!((ask(&a).await, ask(&b).await), (ConnectionQuestion::Asked, ConnectionQuestion::Asked));
     let now = store.execution(record.id).await.unwrap().unwrap();
     let over = ExecutionResult::not_started(Cause::Exited { code: 0 });
     step(store, &now, end(over)).await;
     assert_eq!(open(store).await, []);
     let states = async |id| store.approval(id).await.unwrap().unwrap().state;
     assert_eq!(
-        (states(b.id).await, states(c.id).await),
+        (states(a.id).await, states(b.id).await),
         (ApprovalState::Withdrawn, ApprovalState::Withdrawn)
     );
     let late = question(&record, "d.example");

@@ -109,11 +109,11 @@ async fn inject(scene: &Scene, actors: &Actors, fault: Fault, rng: &mut Rng) {
 }
 
 pub(super) async fn server_moment(plan: &Plan) {
-    moment(Row::ServerMoment, Side::Server, plan).await;
+    Box::pin(moment(Row::ServerMoment, Side::Server, plan)).await;
 }
 
 pub(super) async fn runner_moment(plan: &Plan) {
-    moment(Row::RunnerMoment, Side::Runner, plan).await;
+    Box::pin(moment(Row::RunnerMoment, Side::Runner, plan)).await;
 }
 
 /// One side is killed at a random time while the executions start, wait or end.

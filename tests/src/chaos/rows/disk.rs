@@ -53,7 +53,7 @@ pub(super) async fn full(plan: &Plan) {
         match by {
             By::Workspace => fill_by_command(&scene, &key, "/workspace/fill").await,
             By::Home => fill_by_command(&scene, &key, "/home/agent/fill").await,
-            By::Spool => fill_while_it_writes(&scene, &key).await,
+            By::Spool => Box::pin(fill_while_it_writes(&scene, &key)).await,
             By::Reserve | By::LastByte => fill_by_somebody(&scene, &session, &key, by).await,
         }
         scene.open_gate(GATE);

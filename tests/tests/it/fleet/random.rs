@@ -108,6 +108,6 @@ mod sample {
     #[tokio::test(flavor = "multi_thread")]
     async fn servers_that_stop_and_start_lose_no_command_and_run_none_twice() {
         let rounds = given("AIRLOCK_FLEET_ROUNDS").map(|rounds| usize::try_from(rounds).unwrap());
-        come_and_go(seed(), rounds.unwrap_or_else(|| airlock_sampling::extent(2, 5))).await;
+        Box::pin(come_and_go(seed(), rounds.unwrap_or_else(|| airlock_sampling::extent(2, 5)))).await;
     }
 }

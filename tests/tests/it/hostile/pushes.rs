@@ -196,7 +196,7 @@ async fn tickets_open_one_stream_of_one_execution_to_one_runner() {
         "{used:?}"
     );
     drop(good);
-    stage.the_truth_arrives().await;
+    Box::pin(stage.the_truth_arrives()).await;
 }
 
 /// A lie in response to a read.
@@ -248,7 +248,7 @@ async fn bytes_that_were_not_asked_for_end_their_stream_and_no_reader_sees_them(
         assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{what}: {status:?}");
         assert!(!stage.reader.is_finished(), "{what}: its reader is not affected");
     }
-    stage.the_truth_arrives().await;
+    Box::pin(stage.the_truth_arrives()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -300,7 +300,7 @@ async fn messages_of_the_wrong_size_end_the_stream_with_its_reason() {
     );
     let details = status.get_error_details();
     assert_eq!(details.bad_request().unwrap().field_violations[0].field, "chunk.data");
-    stage.the_truth_arrives().await;
+    Box::pin(stage.the_truth_arrives()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -320,5 +320,5 @@ async fn streams_that_are_cut_in_the_middle_lose_and_double_nothing() {
         }
         drop(push);
     }
-    stage.the_truth_arrives().await;
+    Box::pin(stage.the_truth_arrives()).await;
 }

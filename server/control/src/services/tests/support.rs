@@ -143,7 +143,8 @@ impl World {
         change(&mut limits);
         let keeper = Arc::new(Keeper::default());
         let looker = Arc::new(Looker::default());
-        let services = start(&folder, &store, (&keeper, &looker), &limits, "server-1", peers).await;
+        let starting = start(&folder, &store, (&keeper, &looker), &limits, "server-1", peers);
+        let services = Box::pin(starting).await;
         Self { services, store, keeper, looker, held: Arc::default(), limits, folder }
     }
 

@@ -19,7 +19,7 @@ pub(super) async fn call(client: &Client, name: &str, args: &Value) -> Result<Va
             v1::ApprovalFilter { session_id: text_of(args, "session").to_owned(), ..Default::default() };
         let request = v1::ApprovalServiceListRequest { filter: Some(filter), ..Default::default() };
         let found = client.approvals(request).await?.approvals;
-        let found: Vec<_> = found.iter().map(|one| of_approval(one)).collect();
+        let found: Vec<_> = found.iter().map(of_approval).collect();
         return Ok(json!({"approvals": found}));
     }
     let mut approval = shown(client, text_of(args, "approval")).await?;

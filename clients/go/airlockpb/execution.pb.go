@@ -1278,7 +1278,7 @@ type StateChanged struct {
 	State   ExecutionState         `protobuf:"varint,2,opt,name=state,proto3,enum=airlock.v1.ExecutionState" json:"state,omitempty"`
 	Link    LinkState              `protobuf:"varint,3,opt,name=link,proto3,enum=airlock.v1.LinkState" json:"link,omitempty"`
 	At      *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
-	// Set if the state is PENDING_APPROVAL.
+	// Set if the state is PENDING_APPROVAL, or if a connection of the running command begins to wait for this approval.
 	ApprovalId string `protobuf:"bytes,5,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// Set from the step that moved the command to the background.
 	BackgroundedBy BackgroundedBy `protobuf:"varint,6,opt,name=backgrounded_by,json=backgroundedBy,proto3,enum=airlock.v1.BackgroundedBy" json:"backgrounded_by,omitempty"`

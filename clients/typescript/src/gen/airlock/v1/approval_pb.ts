@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file airlock/v1/approval.proto.
  */
 export const file_airlock_v1_approval: GenFile = /*@__PURE__*/
-  fileDesc("ChlhaXJsb2NrL3YxL2FwcHJvdmFsLnByb3RvEgphaXJsb2NrLnYxIpgECghBcHByb3ZhbBITCgthcHByb3ZhbF9pZBgBIAEoCRIUCgxleGVjdXRpb25faWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwcmluY2lwYWwYBCABKAkSKAoFc3RhdGUYBSABKA4yGS5haXJsb2NrLnYxLkFwcHJvdmFsU3RhdGUSDwoHY29tbWFuZBgGIAEoCRIVCg1jb21tYW5kX2J5dGVzGBEgASgMEiAKBXNoZWxsGAcgASgOMhEuYWlybG9jay52MS5TaGVsbBIRCglkaXJlY3RvcnkYCCABKAkSFwoPZGlyZWN0b3J5X2J5dGVzGBIgASgMEhMKC2Rlc2NyaXB0aW9uGAkgASgJEiYKCGRlY2lzaW9uGAogASgLMhQuYWlybG9jay52MS5EZWNpc2lvbhIrCgdjcmVhdGVkGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdiaW5kaW5nGA0gASgMEhIKCmRlY2lkZWRfYnkYDiABKAkSDgoGcmVhc29uGA8gASgJEiQKBWZpbGVzGBAgAygLMhUuYWlybG9jay52MS5Cb3VuZEZpbGUSKAoFdGVybXMYEyABKAsyGS5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMivgMKDUFwcHJvdmFsVGVybXMSJgoDZW52GAEgAygLMhkuYWlybG9jay52MS5Cb3VuZFZhcmlhYmxlEg8KB3Byb2ZpbGUYAiABKAkSFgoOcHJvZmlsZV9zaGEyNTYYAyABKAwSEQoJcmVhZF9vbmx5GAQgASgIEhMKC3Vuc2FuZGJveGVkGAUgASgIEhAKCHJlcXVpcmVzGAYgAygJEhcKD3NuYXBzaG90X3NoYTI1NhgHIAEoDBINCgVzdGRpbhgIIAEoCBIqCgh0ZXJtaW5hbBgJIAEoCzIYLmFpcmxvY2sudjEuVGVybWluYWxTaXplEiIKCHByb2dyYW1zGAogAygLMhAuYWlybG9jay52MS5Xb3JkEgsKA2dpdBgLIAMoCRIkCgVwYXRocxgMIAMoCzIVLmFpcmxvY2sudjEuQm91bmRQYXRoEg4KBm9iZXllZBgNIAMoCRI3CgdmdXJ0aGVyGA4gAygLMiYuYWlybG9jay52MS5BcHByb3ZhbFRlcm1zLkZ1cnRoZXJFbnRyeRouCgxGdXJ0aGVyRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJxCg1Cb3VuZFZhcmlhYmxlEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkSEwoLdmFsdWVfYnl0ZXMYAyABKAwSDgoGbWFza2VkGAQgASgIEg4KBmxlbmd0aBgFIAEoBBIOCgZzaGEyNTYYBiABKAwiPQoJQm91bmRQYXRoEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgCIAEoDBIOCgZhY2Nlc3MYAyABKAki0AEKDlJlbWVtYmVyZWRSdWxlEg8KB3J1bGVfaWQYASABKAkSDAoEcnVsZRgCIAEoCRIkCgVzY29wZRgDIAEoDjIVLmFpcmxvY2sudjEuUnVsZVNjb3BlEhIKCnNlc3Npb25faWQYBCABKAkSDwoHcHJvZmlsZRgFIAEoCRITCgthcHByb3ZhbF9pZBgGIAEoCRISCgpkZWNpZGVkX2J5GAcgASgJEisKB2NyZWF0ZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIk8KDkFwcHJvdmFsRmlsdGVyEhIKCnNlc3Npb25faWQYASABKAkSKQoGc3RhdGVzGAIgAygOMhkuYWlybG9jay52MS5BcHByb3ZhbFN0YXRlIm8KGkFwcHJvdmFsU2VydmljZUxpc3RSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EioKBmZpbHRlchgCIAEoCzIaLmFpcmxvY2sudjEuQXBwcm92YWxGaWx0ZXIiXwobQXBwcm92YWxTZXJ2aWNlTGlzdFJlc3BvbnNlEicKCWFwcHJvdmFscxgBIAMoCzIULmFpcmxvY2sudjEuQXBwcm92YWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp4DChxBcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0EhMKC2FwcHJvdmFsX2lkGAEgASgJEg8KB2JpbmRpbmcYAiABKAwSSAoKYWxsb3dfb25jZRgDIAEoCzIyLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlRGVjaWRlUmVxdWVzdC5BbGxvd09uY2VIABI9CgRkZW55GAQgASgLMi0uYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0LkRlbnlIABJXChJhbGxvd19hbmRfcmVtZW1iZXIYBSABKAsyOS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QuQWxsb3dBbmRSZW1lbWJlckgAGgsKCUFsbG93T25jZRpHChBBbGxvd0FuZFJlbWVtYmVyEiQKBXNjb3BlGAEgASgOMhUuYWlybG9jay52MS5SdWxlU2NvcGUSDQoFcnVsZXMYAiADKAkaFgoERGVueRIOCgZyZWFzb24YASABKAlCCAoGYW5zd2VyIkcKHUFwcHJvdmFsU2VydmljZURlY2lkZVJlc3BvbnNlEiYKCGFwcHJvdmFsGAEgASgLMhQuYWlybG9jay52MS5BcHByb3ZhbCIgCgpSdWxlRmlsdGVyEhIKCnNlc3Npb25faWQYASABKAkicAofQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuYWlybG9jay52MS5QYWdlUmVxdWVzdBImCgZmaWx0ZXIYAiABKAsyFi5haXJsb2NrLnYxLlJ1bGVGaWx0ZXIiZgogQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVzcG9uc2USKQoFcnVsZXMYASADKAsyGi5haXJsb2NrLnYxLlJlbWVtYmVyZWRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIzCiBBcHByb3ZhbFNlcnZpY2VSZW1vdmVSdWxlUmVxdWVzdBIPCgdydWxlX2lkGAEgASgJIk0KIUFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXNwb25zZRIoCgRydWxlGAEgASgLMhouYWlybG9jay52MS5SZW1lbWJlcmVkUnVsZSpWCglSdWxlU2NvcGUSGgoWUlVMRV9TQ09QRV9VTlNQRUNJRklFRBAAEhYKElJVTEVfU0NPUEVfU0VTU0lPThABEhUKEVJVTEVfU0NPUEVfVEVOQU5UEAIquQEKDUFwcHJvdmFsU3RhdGUSHgoaQVBQUk9WQUxfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNBUFBST1ZBTF9TVEFURV9PUEVOEAESGgoWQVBQUk9WQUxfU1RBVEVfQUxMT1dFRBACEhkKFUFQUFJPVkFMX1NUQVRFX0RFTklFRBADEhoKFkFQUFJPVkFMX1NUQVRFX0VYUElSRUQQBBIcChhBUFBST1ZBTF9TVEFURV9XSVRIRFJBV04QBTKcAwoPQXBwcm92YWxTZXJ2aWNlElcKBExpc3QSJi5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSZXF1ZXN0GicuYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VMaXN0UmVzcG9uc2USXQoGRGVjaWRlEiguYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0GikuYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXNwb25zZRJmCglMaXN0UnVsZXMSKy5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSdWxlc1JlcXVlc3QaLC5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSdWxlc1Jlc3BvbnNlEmkKClJlbW92ZVJ1bGUSLC5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXF1ZXN0Gi0uYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VSZW1vdmVSdWxlUmVzcG9uc2ViBnByb3RvMw", [file_airlock_v1_common, file_airlock_v1_execution, file_airlock_v1_policy, file_google_protobuf_timestamp]);
+  fileDesc("ChlhaXJsb2NrL3YxL2FwcHJvdmFsLnByb3RvEgphaXJsb2NrLnYxIswECghBcHByb3ZhbBITCgthcHByb3ZhbF9pZBgBIAEoCRIUCgxleGVjdXRpb25faWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwcmluY2lwYWwYBCABKAkSKAoFc3RhdGUYBSABKA4yGS5haXJsb2NrLnYxLkFwcHJvdmFsU3RhdGUSDwoHY29tbWFuZBgGIAEoCRIVCg1jb21tYW5kX2J5dGVzGBEgASgMEiAKBXNoZWxsGAcgASgOMhEuYWlybG9jay52MS5TaGVsbBIRCglkaXJlY3RvcnkYCCABKAkSFwoPZGlyZWN0b3J5X2J5dGVzGBIgASgMEhMKC2Rlc2NyaXB0aW9uGAkgASgJEiYKCGRlY2lzaW9uGAogASgLMhQuYWlybG9jay52MS5EZWNpc2lvbhIrCgdjcmVhdGVkGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdiaW5kaW5nGA0gASgMEhIKCmRlY2lkZWRfYnkYDiABKAkSDgoGcmVhc29uGA8gASgJEiQKBWZpbGVzGBAgAygLMhUuYWlybG9jay52MS5Cb3VuZEZpbGUSKAoFdGVybXMYEyABKAsyGS5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMSMgoKY29ubmVjdGlvbhgUIAEoCzIeLmFpcmxvY2sudjEuQXBwcm92YWxDb25uZWN0aW9uIj4KEkFwcHJvdmFsQ29ubmVjdGlvbhIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKA0SDAoEcnVsZRgDIAEoCSK+AwoNQXBwcm92YWxUZXJtcxImCgNlbnYYASADKAsyGS5haXJsb2NrLnYxLkJvdW5kVmFyaWFibGUSDwoHcHJvZmlsZRgCIAEoCRIWCg5wcm9maWxlX3NoYTI1NhgDIAEoDBIRCglyZWFkX29ubHkYBCABKAgSEwoLdW5zYW5kYm94ZWQYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSFwoPc25hcHNob3Rfc2hhMjU2GAcgASgMEg0KBXN0ZGluGAggASgIEioKCHRlcm1pbmFsGAkgASgLMhguYWlybG9jay52MS5UZXJtaW5hbFNpemUSIgoIcHJvZ3JhbXMYCiADKAsyEC5haXJsb2NrLnYxLldvcmQSCwoDZ2l0GAsgAygJEiQKBXBhdGhzGAwgAygLMhUuYWlybG9jay52MS5Cb3VuZFBhdGgSDgoGb2JleWVkGA0gAygJEjcKB2Z1cnRoZXIYDiADKAsyJi5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMuRnVydGhlckVudHJ5Gi4KDEZ1cnRoZXJFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInEKDUJvdW5kVmFyaWFibGUSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCRITCgt2YWx1ZV9ieXRlcxgDIAEoDBIOCgZtYXNrZWQYBCABKAgSDgoGbGVuZ3RoGAUgASgEEg4KBnNoYTI1NhgGIAEoDCI9CglCb3VuZFBhdGgSDAoEcGF0aBgBIAEoCRISCgpwYXRoX2J5dGVzGAIgASgMEg4KBmFjY2VzcxgDIAEoCSLQAQoOUmVtZW1iZXJlZFJ1bGUSDwoHcnVsZV9pZBgBIAEoCRIMCgRydWxlGAIgASgJEiQKBXNjb3BlGAMgASgOMhUuYWlybG9jay52MS5SdWxlU2NvcGUSEgoKc2Vzc2lvbl9pZBgEIAEoCRIPCgdwcm9maWxlGAUgASgJEhMKC2FwcHJvdmFsX2lkGAYgASgJEhIKCmRlY2lkZWRfYnkYByABKAkSKwoHY3JlYXRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoOQXBwcm92YWxGaWx0ZXISEgoKc2Vzc2lvbl9pZBgBIAEoCRIpCgZzdGF0ZXMYAiADKA4yGS5haXJsb2NrLnYxLkFwcHJvdmFsU3RhdGUibwoaQXBwcm92YWxTZXJ2aWNlTGlzdFJlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmFpcmxvY2sudjEuUGFnZVJlcXVlc3QSKgoGZmlsdGVyGAIgASgLMhouYWlybG9jay52MS5BcHByb3ZhbEZpbHRlciJfChtBcHByb3ZhbFNlcnZpY2VMaXN0UmVzcG9uc2USJwoJYXBwcm92YWxzGAEgAygLMhQuYWlybG9jay52MS5BcHByb3ZhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkingMKHEFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QSEwoLYXBwcm92YWxfaWQYASABKAkSDwoHYmluZGluZxgCIAEoDBJICgphbGxvd19vbmNlGAMgASgLMjIuYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0LkFsbG93T25jZUgAEj0KBGRlbnkYBCABKAsyLS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QuRGVueUgAElcKEmFsbG93X2FuZF9yZW1lbWJlchgFIAEoCzI5LmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlRGVjaWRlUmVxdWVzdC5BbGxvd0FuZFJlbWVtYmVySAAaCwoJQWxsb3dPbmNlGkcKEEFsbG93QW5kUmVtZW1iZXISJAoFc2NvcGUYASABKA4yFS5haXJsb2NrLnYxLlJ1bGVTY29wZRINCgVydWxlcxgCIAMoCRoWCgREZW55Eg4KBnJlYXNvbhgBIAEoCUIICgZhbnN3ZXIiRwodQXBwcm92YWxTZXJ2aWNlRGVjaWRlUmVzcG9uc2USJgoIYXBwcm92YWwYASABKAsyFC5haXJsb2NrLnYxLkFwcHJvdmFsIiAKClJ1bGVGaWx0ZXISEgoKc2Vzc2lvbl9pZBgBIAEoCSJwCh9BcHByb3ZhbFNlcnZpY2VMaXN0UnVsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EiYKBmZpbHRlchgCIAEoCzIWLmFpcmxvY2sudjEuUnVsZUZpbHRlciJmCiBBcHByb3ZhbFNlcnZpY2VMaXN0UnVsZXNSZXNwb25zZRIpCgVydWxlcxgBIAMoCzIaLmFpcmxvY2sudjEuUmVtZW1iZXJlZFJ1bGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjMKIEFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXF1ZXN0Eg8KB3J1bGVfaWQYASABKAkiTQohQXBwcm92YWxTZXJ2aWNlUmVtb3ZlUnVsZVJlc3BvbnNlEigKBHJ1bGUYASABKAsyGi5haXJsb2NrLnYxLlJlbWVtYmVyZWRSdWxlKlYKCVJ1bGVTY29wZRIaChZSVUxFX1NDT1BFX1VOU1BFQ0lGSUVEEAASFgoSUlVMRV9TQ09QRV9TRVNTSU9OEAESFQoRUlVMRV9TQ09QRV9URU5BTlQQAiq5AQoNQXBwcm92YWxTdGF0ZRIeChpBUFBST1ZBTF9TVEFURV9VTlNQRUNJRklFRBAAEhcKE0FQUFJPVkFMX1NUQVRFX09QRU4QARIaChZBUFBST1ZBTF9TVEFURV9BTExPV0VEEAISGQoVQVBQUk9WQUxfU1RBVEVfREVOSUVEEAMSGgoWQVBQUk9WQUxfU1RBVEVfRVhQSVJFRBAEEhwKGEFQUFJPVkFMX1NUQVRFX1dJVEhEUkFXThAFMpwDCg9BcHByb3ZhbFNlcnZpY2USVwoETGlzdBImLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlTGlzdFJlcXVlc3QaJy5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSZXNwb25zZRJdCgZEZWNpZGUSKC5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QaKS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlc3BvbnNlEmYKCUxpc3RSdWxlcxIrLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVxdWVzdBosLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVzcG9uc2USaQoKUmVtb3ZlUnVsZRIsLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlUmVtb3ZlUnVsZVJlcXVlc3QaLS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXNwb25zZWIGcHJvdG8z", [file_airlock_v1_common, file_airlock_v1_execution, file_airlock_v1_policy, file_google_protobuf_timestamp]);
 
 /**
  * A question to a person about one execution, and the answer.
@@ -137,6 +137,15 @@ export type Approval = Message<"airlock.v1.Approval"> & {
    * @generated from field: airlock.v1.ApprovalTerms terms = 19;
    */
   terms?: ApprovalTerms | undefined;
+
+  /**
+   * Set if the approval is about a connection of the running command: a rule asks about its host, and the connection is
+   * held until the answer. The answer covers this host and this port for this execution. It cannot be remembered. `files`
+   * and `terms` are not set.
+   *
+   * @generated from field: airlock.v1.ApprovalConnection connection = 20;
+   */
+  connection?: ApprovalConnection | undefined;
 };
 
 /**
@@ -145,6 +154,39 @@ export type Approval = Message<"airlock.v1.Approval"> & {
  */
 export const ApprovalSchema: GenMessage<Approval> = /*@__PURE__*/
   messageDesc(file_airlock_v1_approval, 0);
+
+/**
+ * A connection of a running command that waits for an answer.
+ *
+ * @generated from message airlock.v1.ApprovalConnection
+ */
+export type ApprovalConnection = Message<"airlock.v1.ApprovalConnection"> & {
+  /**
+   * The name or address that the command asked for.
+   *
+   * @generated from field: string host = 1;
+   */
+  host: string;
+
+  /**
+   * @generated from field: uint32 port = 2;
+   */
+  port: number;
+
+  /**
+   * The rule that asks, such as `Network(example.com)`.
+   *
+   * @generated from field: string rule = 3;
+   */
+  rule: string;
+};
+
+/**
+ * Describes the message airlock.v1.ApprovalConnection.
+ * Use `create(ApprovalConnectionSchema)` to create a new message.
+ */
+export const ApprovalConnectionSchema: GenMessage<ApprovalConnection> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_approval, 1);
 
 /**
  * The fields that an answer is bound to in addition to the session, the command, the shell, the directory and the
@@ -260,7 +302,7 @@ export type ApprovalTerms = Message<"airlock.v1.ApprovalTerms"> & {
  * Use `create(ApprovalTermsSchema)` to create a new message.
  */
 export const ApprovalTermsSchema: GenMessage<ApprovalTerms> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 1);
+  messageDesc(file_airlock_v1_approval, 2);
 
 /**
  * A variable that an answer is bound to.
@@ -314,7 +356,7 @@ export type BoundVariable = Message<"airlock.v1.BoundVariable"> & {
  * Use `create(BoundVariableSchema)` to create a new message.
  */
 export const BoundVariableSchema: GenMessage<BoundVariable> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 2);
+  messageDesc(file_airlock_v1_approval, 3);
 
 /**
  * A path that an answer is bound to.
@@ -349,7 +391,7 @@ export type BoundPath = Message<"airlock.v1.BoundPath"> & {
  * Use `create(BoundPathSchema)` to create a new message.
  */
 export const BoundPathSchema: GenMessage<BoundPath> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 3);
+  messageDesc(file_airlock_v1_approval, 4);
 
 /**
  * A rule that an approver added with an answer. The profile's rules take precedence: a remembered rule never allows
@@ -412,7 +454,7 @@ export type RememberedRule = Message<"airlock.v1.RememberedRule"> & {
  * Use `create(RememberedRuleSchema)` to create a new message.
  */
 export const RememberedRuleSchema: GenMessage<RememberedRule> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 4);
+  messageDesc(file_airlock_v1_approval, 5);
 
 /**
  * Selects approvals. All conditions must hold.
@@ -438,7 +480,7 @@ export type ApprovalFilter = Message<"airlock.v1.ApprovalFilter"> & {
  * Use `create(ApprovalFilterSchema)` to create a new message.
  */
 export const ApprovalFilterSchema: GenMessage<ApprovalFilter> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 5);
+  messageDesc(file_airlock_v1_approval, 6);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListRequest
@@ -460,7 +502,7 @@ export type ApprovalServiceListRequest = Message<"airlock.v1.ApprovalServiceList
  * Use `create(ApprovalServiceListRequestSchema)` to create a new message.
  */
 export const ApprovalServiceListRequestSchema: GenMessage<ApprovalServiceListRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 6);
+  messageDesc(file_airlock_v1_approval, 7);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListResponse
@@ -482,7 +524,7 @@ export type ApprovalServiceListResponse = Message<"airlock.v1.ApprovalServiceLis
  * Use `create(ApprovalServiceListResponseSchema)` to create a new message.
  */
 export const ApprovalServiceListResponseSchema: GenMessage<ApprovalServiceListResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 7);
+  messageDesc(file_airlock_v1_approval, 8);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceDecideRequest
@@ -529,7 +571,7 @@ export type ApprovalServiceDecideRequest = Message<"airlock.v1.ApprovalServiceDe
  * Use `create(ApprovalServiceDecideRequestSchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequestSchema: GenMessage<ApprovalServiceDecideRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 8);
+  messageDesc(file_airlock_v1_approval, 9);
 
 /**
  * Allows this execution only.
@@ -544,7 +586,7 @@ export type ApprovalServiceDecideRequest_AllowOnce = Message<"airlock.v1.Approva
  * Use `create(ApprovalServiceDecideRequest_AllowOnceSchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequest_AllowOnceSchema: GenMessage<ApprovalServiceDecideRequest_AllowOnce> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 8, 0);
+  messageDesc(file_airlock_v1_approval, 9, 0);
 
 /**
  * Allows the execution and adds rules for later commands. FAILED_PRECONDITION if the profile does not permit this
@@ -572,7 +614,7 @@ export type ApprovalServiceDecideRequest_AllowAndRemember = Message<"airlock.v1.
  * Use `create(ApprovalServiceDecideRequest_AllowAndRememberSchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequest_AllowAndRememberSchema: GenMessage<ApprovalServiceDecideRequest_AllowAndRemember> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 8, 1);
+  messageDesc(file_airlock_v1_approval, 9, 1);
 
 /**
  * Denies the execution.
@@ -593,7 +635,7 @@ export type ApprovalServiceDecideRequest_Deny = Message<"airlock.v1.ApprovalServ
  * Use `create(ApprovalServiceDecideRequest_DenySchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequest_DenySchema: GenMessage<ApprovalServiceDecideRequest_Deny> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 8, 2);
+  messageDesc(file_airlock_v1_approval, 9, 2);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceDecideResponse
@@ -610,7 +652,7 @@ export type ApprovalServiceDecideResponse = Message<"airlock.v1.ApprovalServiceD
  * Use `create(ApprovalServiceDecideResponseSchema)` to create a new message.
  */
 export const ApprovalServiceDecideResponseSchema: GenMessage<ApprovalServiceDecideResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 9);
+  messageDesc(file_airlock_v1_approval, 10);
 
 /**
  * Selects remembered rules.
@@ -631,7 +673,7 @@ export type RuleFilter = Message<"airlock.v1.RuleFilter"> & {
  * Use `create(RuleFilterSchema)` to create a new message.
  */
 export const RuleFilterSchema: GenMessage<RuleFilter> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 10);
+  messageDesc(file_airlock_v1_approval, 11);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListRulesRequest
@@ -653,7 +695,7 @@ export type ApprovalServiceListRulesRequest = Message<"airlock.v1.ApprovalServic
  * Use `create(ApprovalServiceListRulesRequestSchema)` to create a new message.
  */
 export const ApprovalServiceListRulesRequestSchema: GenMessage<ApprovalServiceListRulesRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 11);
+  messageDesc(file_airlock_v1_approval, 12);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListRulesResponse
@@ -675,7 +717,7 @@ export type ApprovalServiceListRulesResponse = Message<"airlock.v1.ApprovalServi
  * Use `create(ApprovalServiceListRulesResponseSchema)` to create a new message.
  */
 export const ApprovalServiceListRulesResponseSchema: GenMessage<ApprovalServiceListRulesResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 12);
+  messageDesc(file_airlock_v1_approval, 13);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceRemoveRuleRequest
@@ -692,7 +734,7 @@ export type ApprovalServiceRemoveRuleRequest = Message<"airlock.v1.ApprovalServi
  * Use `create(ApprovalServiceRemoveRuleRequestSchema)` to create a new message.
  */
 export const ApprovalServiceRemoveRuleRequestSchema: GenMessage<ApprovalServiceRemoveRuleRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 13);
+  messageDesc(file_airlock_v1_approval, 14);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceRemoveRuleResponse
@@ -709,7 +751,7 @@ export type ApprovalServiceRemoveRuleResponse = Message<"airlock.v1.ApprovalServ
  * Use `create(ApprovalServiceRemoveRuleResponseSchema)` to create a new message.
  */
 export const ApprovalServiceRemoveRuleResponseSchema: GenMessage<ApprovalServiceRemoveRuleResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 14);
+  messageDesc(file_airlock_v1_approval, 15);
 
 /**
  * The scope of a remembered rule.
@@ -791,7 +833,7 @@ export const ApprovalStateSchema: GenEnum<ApprovalState> = /*@__PURE__*/
   enumDesc(file_airlock_v1_approval, 1);
 
 /**
- * Lists and answers approvals: commands that wait for a person.
+ * Lists and answers approvals: commands, and connections of running commands, that wait for a person.
  *
  * @generated from service airlock.v1.ApprovalService
  */

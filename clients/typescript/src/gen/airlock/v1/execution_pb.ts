@@ -663,7 +663,7 @@ export type StateChanged = Message<"airlock.v1.StateChanged"> & {
   at?: Timestamp | undefined;
 
   /**
-   * Set if the state is PENDING_APPROVAL.
+   * Set if the state is PENDING_APPROVAL, or if a connection of the running command begins to wait for this approval.
    *
    * @generated from field: string approval_id = 5;
    */

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -12,6 +13,9 @@ import (
 )
 
 const pendingApproval = "pending_approval"
+
+// approvalPoll is the time between two looks at an approval of a connection.
+const approvalPoll = 500 * time.Millisecond
 
 var allApprovals = []pb.ApprovalState{
 	pb.ApprovalState_APPROVAL_STATE_OPEN, pb.ApprovalState_APPROVAL_STATE_ALLOWED,
@@ -117,6 +121,9 @@ func (a *Approvals) decide(
 
 // Wait waits until the approval is no longer open, and returns it.
 func (a *Approvals) Wait(ctx context.Context, approval Approval) (Approval, error) {
+	if approval.Connection != "" {
+		return a.waitForConnection(ctx, approval)
+	}
 	events := newEvents(ctx, a.connection, nil, approval.ExecutionID, From{})
 	defer events.Close()
 	for {
@@ -140,6 +147,21 @@ func (a *Approvals) Wait(ctx context.Context, approval Approval) (Approval, erro
 		}
 		if now, err := a.Show(ctx, approval.ID); err != nil || now.State != "open" {
 			return now, err
+		}
+	}
+}
+
+// waitForConnection looks at the approval until it is answered. The command runs on, so no event follows the answer.
+func (a *Approvals) waitForConnection(ctx context.Context, approval Approval) (Approval, error) {
+	for {
+		now, err := a.Show(ctx, approval.ID)
+		if err != nil || now.State != "open" {
+			return now, err
+		}
+		select {
+		case <-ctx.Done():
+			return now, stopped(ctx)
+		case <-time.After(approvalPoll):
 		}
 	}
 }

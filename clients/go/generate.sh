@@ -5,12 +5,13 @@
 # newer modules of every user. With `--check` it changes nothing, and fails if the committed files differ.
 set -euo pipefail
 cd "$(dirname "$0")"
+. ../../scripts/lib.sh
 
 PACKAGE=airlock.example/airlock/airlockpb
 PROTO=../../proto/proto
 
 scratch=$(mktemp -d)
-trap 'rm -r "$scratch"' EXIT
+trap 'remove_tree "$scratch"' EXIT
 
 options=paths=source_relative
 for file in "$PROTO"/airlock/v1/*.proto; do

@@ -1,6 +1,7 @@
 package airlock
 
 import (
+	"fmt"
 	"time"
 
 	pb "airlock.example/airlock/airlockpb"
@@ -76,7 +77,10 @@ type Approval struct {
 	Command, Directory string
 	// Description is text from the agent. It is not verified.
 	Description string
-	Decision    Decision
+	// Connection is HOST:PORT, if a connection of the running command waits for the answer. Empty: the command itself
+	// waits.
+	Connection string
+	Decision   Decision
 	// Binding is the hash of everything that the answer covers. An answer is sent with the binding that was shown.
 	Binding   []byte
 	Expires   time.Time
@@ -96,6 +100,7 @@ func approvalOf(raw *pb.Approval) Approval {
 		Command:     textOf(raw.GetCommand(), raw.GetCommandBytes()),
 		Directory:   textOf(raw.GetDirectory(), raw.GetDirectoryBytes()),
 		Description: raw.GetDescription(),
+		Connection:  connectionOf(raw.GetConnection()),
 		Decision:    decisionOf(raw.GetDecision()),
 		Binding:     raw.GetBinding(),
 		Expires:     raw.GetExpires().AsTime(),
@@ -103,6 +108,13 @@ func approvalOf(raw *pb.Approval) Approval {
 		Reason:      raw.GetReason(),
 		Raw:         raw,
 	}
+}
+
+func connectionOf(raw *pb.ApprovalConnection) string {
+	if raw == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", raw.GetHost(), raw.GetPort())
 }
 
 // FileInfo has the properties of a file.

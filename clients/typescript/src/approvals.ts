@@ -1,8 +1,8 @@
-/** Approvals: commands that wait for a person. */
+/** Approvals: commands, and connections of running commands, that wait for a person. */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
-import type { Cancellable } from "./cancel.js";
+import { sleep, type Cancellable } from "./cancel.js";
 import type { Connection } from "./connection.js";
 import { NotFoundError } from "./errors.js";
 import type { Event } from "./event.js";
@@ -20,6 +20,8 @@ type Answer = NonNullable<MessageInitShape<typeof ApprovalServiceDecideRequestSc
 
 const { decide, list } = ApprovalService.method;
 const PENDING = "pending_approval";
+/** The time between two looks at an approval of a connection, in milliseconds. */
+const POLL_MS = 500;
 const ALL = [
   ApprovalState.OPEN,
   ApprovalState.ALLOWED,
@@ -90,6 +92,9 @@ export class Approvals {
 
   /** Waits until the approval is no longer open, and returns it. */
   async wait(approval: Approval, { signal }: Cancellable = {}): Promise<Approval> {
+    if (approval.connection !== "") {
+      return this.waitForConnection(approval, signal);
+    }
     const events = new Events(this.connection, { executionId: approval.executionId, signal });
     for await (const event of events) {
       if (waits(event, approval.id) === false) {
@@ -100,6 +105,17 @@ export class Approvals {
       }
     }
     return this.show(approval.id, { signal });
+  }
+
+  /** The command runs on, so that no event follows the answer. */
+  private async waitForConnection(approval: Approval, signal: AbortSignal | undefined): Promise<Approval> {
+    for (;;) {
+      const now = await this.show(approval.id, { signal });
+      if (now.state !== "open") {
+        return now;
+      }
+      await sleep(POLL_MS, signal);
+    }
   }
 
   private async decide(approval: Approval, answer: Answer, signal: AbortSignal | undefined): Promise<Approval> {

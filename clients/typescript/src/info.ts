@@ -54,6 +54,8 @@ export interface Approval {
   readonly directory: string;
   /** Text from the agent. It is not verified. */
   readonly description: string;
+  /** `HOST:PORT`, if a connection of the running command waits for the answer. Empty: the command itself waits. */
+  readonly connection: string;
   /** The decision of the policy. */
   readonly decision: Decision;
   /** The hash of everything that the answer covers. An answer is sent with the binding that was shown. */
@@ -137,6 +139,7 @@ export function approvalOf(raw: RawApproval): Approval {
     command: pathOf(raw.command, raw.commandBytes),
     directory: pathOf(raw.directory, raw.directoryBytes),
     description: raw.description,
+    connection: raw.connection === undefined ? "" : `${raw.connection.host}:${raw.connection.port}`,
     decision: decisionOf(raw.decision ?? create(DecisionSchema)),
     binding: raw.binding,
     expires: moment(raw.expires),

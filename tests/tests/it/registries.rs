@@ -31,8 +31,9 @@ fn tests_of_registries() -> BTreeSet<String> {
     TESTS.iter().flat_map(names).collect()
 }
 
-/// Runs `make test-long` with a `curl` that answers with this exit code, and a cargo that prints its arguments.
-fn test_long(curl: u8) -> Output {
+/// Runs `make test-long` with a `curl` and a `python3.12` that answer with these exit codes, and a cargo that prints its
+/// arguments.
+fn test_long(curl: u8, python: u8) -> Output {
     let programs = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| {
         let path = programs.path().join(name);
@@ -40,6 +41,7 @@ fn test_long(curl: u8) -> Output {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     };
     put("curl", &format!("[ {curl} -eq 0 ] || echo 'curl: (6) no such host' >&2\nexit {curl}"));
+    put("python3.12", &format!("exit {python}"));
     put("cargo", "echo \"cargo $*\"");
     let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
     Command::new(source::root().join(SCRIPT)).env("PATH", path).output().unwrap()
@@ -49,7 +51,7 @@ fn test_long(curl: u8) -> Output {
 fn a_test_of_a_registry_that_is_not_reached_is_named_with_the_reason() {
     let tests = tests_of_registries();
     assert!(tests.len() >= 4, "{tests:?}");
-    let output = test_long(6);
+    let output = test_long(6, 0);
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let named: BTreeSet<String> = stderr
         .lines()
@@ -64,10 +66,17 @@ fn a_test_of_a_registry_that_is_not_reached_is_named_with_the_reason() {
         assert!(stdout.contains(&format!(" and not test(={test})")), "{stdout}");
     }
 
-    // The control: with every registry, all tests run.
-    let output = test_long(0);
+    // The control: with every registry and with Python 3.12, all tests run.
+    let output = test_long(0, 0);
     let all = said(&output);
     assert!(output.status.success() && !all.contains("not run") && !all.contains("not test("), "{all}");
+}
+
+#[test]
+fn without_its_python_the_test_of_openhands_is_named_with_the_reason() {
+    let all = said(&test_long(0, 127));
+    assert!(all.contains("not run: adapters::long::open_hands: there is no python3.12\n"), "{all}");
+    assert!(all.contains(" and not test(=adapters::long::open_hands)"), "{all}");
 }
 
 /// Third-party packages from registries.

@@ -3,7 +3,7 @@
 //!
 //! This crate is a client of the public contract: it can do nothing that [`airlock_client`] cannot do. Every tool is a
 //! command that policy decides, that runs in the sandbox and that the audit records. The crate does not print, except the
-//! protocol to standard output in [`stdio`].
+//! protocol to standard output in [`stdio()`].
 
 #![forbid(unsafe_code)]
 

@@ -100,6 +100,8 @@ class AsyncApprovals:
 
     async def _wait_for_connection(self, approval: Approval) -> Approval:
         # The command runs on, so that no event follows the answer.
-        while (now := await self.show(approval.id)).state == "open":
+        while True:
+            now = await self.show(approval.id)
+            if now.state != "open":
+                return now
             await asyncio.sleep(_POLL)
-        return now

@@ -25,6 +25,8 @@ from ._screen import Screen, Taken
 PATIENCE = 60.0
 # The shortest last wait after Ctrl+C, before the program is stopped and killed.
 _INTERRUPT = 5.0
+# The time for a program to end before Ctrl+C is typed again, in seconds.
+_AGAIN = 1.0
 _CTRL_C, _CTRL_Z = "\x03", "\x1a"
 
 
@@ -174,27 +176,42 @@ class Shell:
 
         Raise `TimeoutError` if the shell does not return to its prompt.
         """
-        if self._turn.locked():
-            # A call of `run` waits for the prompt, and gets it.
+        async with asyncio.timeout(PATIENCE):
+            await self._interrupt_run()
+            try:
+                return await self._end_program(timeout, tries, patterns)
+            finally:
+                self._turn.release()
+
+    async def _interrupt_run(self) -> None:
+        """Take the turn. A call of `run` that has it waits for the prompt, so type Ctrl+C until it gets one."""
+        while self._turn.locked():
             await self._type(_CTRL_C)
-        async with asyncio.timeout(PATIENCE), self._turn:
-            self._require_life()
-            output = ""
-            for left in reversed(range(tries if self.busy else 0)):
-                await self._type(_CTRL_C)
-                with contextlib.suppress(TimeoutError):
-                    taken = await self._expect(patterns, timeout if left else max(timeout, _INTERRUPT))
-                    output += taken.output
-                    if taken.pattern:
-                        return Taken(output, taken.pattern)
-                    output += await self._synchronize()
-                    break
-            if self.busy:
-                await self._type(_CTRL_Z)
-                output += (await self._expect((), PATIENCE)).output
-                await self._type(" kill -KILL %+ 2>/dev/null\n")
-                self._late += await self._synchronize()
-            return Taken(output, "", 0, self.directory)
+            # The shell drops a key that arrives before the command has started.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN):
+                    await self._turn.acquire()
+                    return
+        await self._turn.acquire()
+
+    async def _end_program(self, timeout: float, tries: int, patterns: Sequence[str]) -> Taken:
+        self._require_life()
+        output = ""
+        for left in reversed(range(tries if self.busy else 0)):
+            await self._type(_CTRL_C)
+            with contextlib.suppress(TimeoutError):
+                taken = await self._expect(patterns, timeout if left else max(timeout, _INTERRUPT))
+                output += taken.output
+                if taken.pattern:
+                    return Taken(output, taken.pattern)
+                output += await self._synchronize()
+                break
+        if self.busy:
+            await self._type(_CTRL_Z)
+            output += (await self._expect((), PATIENCE)).output
+            await self._type(" kill -KILL %+ 2>/dev/null\n")
+            self._late += await self._synchronize()
+        return Taken(output, "", 0, self.directory)
 
     async def close(self) -> None:
         """End the shell and all that runs in it."""

@@ -28,7 +28,7 @@ pub(crate) struct Call<'a> {
     pub(crate) context: &'a RequestContext<RoleServer>,
 }
 
-/// What the cancellation of a tool call does to its command.
+/// The effect of a cancelled tool call on its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnCancel {
     /// The command is ended, because nobody reads its result.

@@ -31,7 +31,7 @@ const INSTRUCTIONS: &str = "These tools run commands and change files in a sandb
     person. Lines of a result that begin with `airlock: ` are Airlock's, not the command's. If a command was denied, do \
     not try to get around the decision.";
 
-/// What the connections of one server share.
+/// The state that all connections of a server share.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     options: Arc<Options>,
@@ -70,7 +70,7 @@ impl Shared {
     }
 }
 
-/// The handler of one connection. When it is dropped, what the connection started is ended.
+/// The handler of one connection. Dropping it ends the session and the commands that the connection started.
 #[derive(Debug)]
 pub(crate) struct Handler {
     shared: Shared,

@@ -7,7 +7,7 @@ use airlock_client::{
     v1::{Approval, Execution, Started},
 };
 
-/// The reply of a tool: text, which is an error if the tool did not do what was asked.
+/// The reply of a tool, as text. An error if the command did not run, or if the tool failed.
 pub(crate) type Reply = Result<String, String>;
 
 /// Returns the reply about a finished execution: the output, the cause unless the exit code is 0, and the notes.

@@ -152,9 +152,8 @@ impl Egress {
         let processes: Arc<dyn Processes> = Arc::new(SandboxProcesses::new(sandbox));
         let (processes, events) = (Some(processes), Events::new(queue));
         let questions = questions.map(|questions| questions as Arc<dyn Questions>);
-        let events_of_access = events.clone();
         let access =
-            Access { token, processes, layers, inspection, questions, events: events_of_access, cancel };
+            Access { token, processes, layers, inspection, questions, events: events.clone(), cancel };
         let mut collector = Collector::new(proxy.metrics.clone(), Span::current());
         let mut task = JoinSet::new();
         task.spawn(async move {

@@ -46,7 +46,7 @@ impl Images {
         images
     }
 
-    /// Describes what the images are made from: each file with its size and its time of change.
+    /// Returns a line for each file that the images are built from, with its size and its modification time.
     fn sources(&self, programs: &Path) -> String {
         let programs = ["airlock", "airlock-runner", "airlock-server"].map(|name| programs.join(name));
         let scripts = [

@@ -97,7 +97,7 @@ class Recorder {
     }
   }
 
-  /** Reports whether the view has what it was opened for. */
+  /** Reports whether the view has received everything that the case waits for. */
   reached(until: Args): boolean {
     const all = Buffer.concat(Object.values(this.data).flat());
     return "bytes" in until ? all.length >= Number(until["bytes"]) : this.states.includes(String(until["state"]));

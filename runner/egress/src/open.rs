@@ -120,8 +120,8 @@ impl Execution {
         time::timeout(self.limits().head, held).await.ok().flatten().unwrap_or(false)
     }
 
-    /// Decides about a target, waits for an answer if a rule asks about it, resolves its name once, checks every address, and connects to one of them.
-    /// An answer is no longer needed when the client has `closed`.
+    /// Decides about a target, waits for an answer if a rule asks about it, resolves its name once, checks every address,
+    /// and connects to one of them. The wait ends when the client has `closed` the connection.
     pub(crate) async fn open(
         &self,
         target: Target,

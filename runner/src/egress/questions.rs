@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::reports::Reports;
 
-/// What a command can do instead.
+/// The remedy for a connection without an answer.
 const NAME_THE_HOST: &str = "name the host in the text of a command, and have the command approved";
 
 /// The questions of one execution.

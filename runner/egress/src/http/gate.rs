@@ -115,7 +115,7 @@ impl<S> Gate<S> {
 }
 
 impl<S: AsyncRead + Unpin> Gate<S> {
-    /// Reads what a client sends before the answer, up to a limit, so that its end is noticed.
+    /// Reads ahead, up to a limit, while the client waits for the answer. This detects that the client has closed.
     fn watch_end(&mut self, context: &mut Context<'_>) {
         while self.buffer.len() < EARLY {
             let mut bytes = [0; READ];

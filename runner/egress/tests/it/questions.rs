@@ -1,4 +1,5 @@
-//! Connections that a rule asks a person about: what is held, what an answer covers, and how a hold ends.
+//! Tests of connections that a rule asks a person about: the proxy holds them, an answer covers one target, and the hold
+//! ends.
 
 use std::sync::{
     Arc,

@@ -93,7 +93,7 @@ mod long {
             self.files.path().join("vault-ca.pem")
         }
 
-        /// Creates a policy that permits to read what the tests read.
+        /// Creates a policy of OpenBao that permits reading the secrets of the tests.
         fn prepare(&self) {
             let policy = "path \"secret/data/team/*\" { capabilities = [\"read\"] }\n\
                           path \"old/team/*\" { capabilities = [\"read\"] }\n";

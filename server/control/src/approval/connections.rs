@@ -144,11 +144,12 @@ fn of_connection(record: &ExecutionRecord, asked: &ConnectionAsked) -> ApprovalR
 
 /// Returns the hash that an answer about a connection is bound to: the question, its execution, host, port and rule.
 fn binding(asked: &ConnectionAsked) -> [u8; BINDING_BYTES] {
+    // A new field does not compile until it is bound or named as unbound. A repeated question has another wait.
+    let ConnectionAsked { approval_id, execution_id, host, port, rule, wait: _ } = asked;
     let mut hash = Sha256::new();
     hash.update(b"airlock connection v1");
-    let port = asked.port.to_be_bytes();
-    let (host, rule) = (asked.host.as_bytes(), asked.rule.as_bytes());
-    let parts: [&[u8]; 5] = [asked.approval_id.as_bytes(), asked.execution_id.as_bytes(), host, &port, rule];
+    let (host, port, rule) = (host.as_bytes(), port.to_be_bytes(), rule.as_bytes());
+    let parts: [&[u8]; 5] = [approval_id.as_bytes(), execution_id.as_bytes(), host, &port, rule];
     for part in parts {
         hash.update(part.len().to_be_bytes());
         hash.update(part);

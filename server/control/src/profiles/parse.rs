@@ -14,6 +14,7 @@ use airlock_config::{ConfigError, Problem, Schema};
 use airlock_domain::limits::{CONNECTION_WAIT_MAX, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS};
 use airlock_policy::Profile;
 
+pub(super) use self::network::effective as effective_network;
 pub(super) use self::problem::{policy_problems, problem};
 use self::{
     keys::{Env, File, Limits, Shell, ShellKeys},

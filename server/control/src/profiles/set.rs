@@ -13,6 +13,7 @@ use super::{
     chain,
     folder::{self, ProfilesError},
     network::ProfileNetwork,
+    parse::effective_network,
     resolve::{ByName, ResolvedProfile},
 };
 
@@ -74,7 +75,8 @@ impl Profiles {
             profile.sandbox.root_binds.extend(settings.root_binds.iter().cloned());
             if profile.name() == WITH_NETWORK {
                 profile.own_network.rules.clone_from(&settings.network);
-                profile.network = ProfileNetwork::new(settings.network.clone());
+                let rules = effective_network(&profile.own_network, profile.policy.rules());
+                profile.network = ProfileNetwork::new(rules);
                 profile.port_forward.clone_from(&settings.port_forward);
             }
             profile.timeout_max = settings.timeout_max.unwrap_or(profile.timeout_max);

@@ -60,7 +60,7 @@ pub(super) fn apply(given: Option<&OrNone<Network>>, own: &mut OwnNetwork, inspe
 }
 
 /// Returns the network with the rules of the policy about hosts. `network = "none"` leaves only those that deny.
-pub(super) fn effective(own: &OwnNetwork, rules: &PolicyRules) -> NetworkRules {
+pub(in crate::profiles) fn effective(own: &OwnNetwork, rules: &PolicyRules) -> NetworkRules {
     let add = |list: &mut Vec<String>, rules: &[Rule]| {
         let hosts: Vec<String> = PolicyRules::hosts(rules).map(str::to_owned).collect();
         if !hosts.is_empty() {

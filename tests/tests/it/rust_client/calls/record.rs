@@ -59,7 +59,7 @@ impl Recorder {
         }
     }
 
-    /// Reports whether the view has what it was opened for.
+    /// Reports whether the view has received everything that the case waits for.
     pub(super) fn reached(&self, until: &Value) -> bool {
         if let Some(bytes) = until["bytes"].as_u64() {
             return (self.stdout.len() + self.stderr.len()) as u64 >= bytes;

@@ -113,12 +113,11 @@ impl StateDirectory {
         &self.path
     }
 
-    /// Creates the directory if necessary, restricts it to its owner, and locks it.
+    /// Creates the directory if necessary, and restricts it to its owner.
     ///
     /// # Errors
-    /// [`StateError::InUse`] if another instance holds the lock, [`StateError::NotOurs`] if another user owns the
-    /// directory.
-    pub fn take(&self) -> Result<StateLock, StateError> {
+    /// [`StateError::NotOurs`] if another user owns the directory.
+    pub fn create(&self) -> Result<(), StateError> {
         let path = &self.path;
         fs::DirBuilder::new()
             .recursive(true)
@@ -133,6 +132,15 @@ impl StateDirectory {
             fs::set_permissions(path, fs::Permissions::from_mode(DIRECTORY_MODE))
                 .map_err(io_error("protecting", path))?;
         }
+        Ok(())
+    }
+
+    /// Creates the directory if necessary, restricts it to its owner, and locks it.
+    ///
+    /// # Errors
+    /// [`StateError::InUse`] if another instance holds the lock, and those of [`StateDirectory::create`].
+    pub fn take(&self) -> Result<StateLock, StateError> {
+        self.create()?;
         for attempt in 0..LOCK_TRIES {
             if attempt > 0 {
                 std::thread::sleep(LOCK_PAUSE);
@@ -143,8 +151,8 @@ impl StateDirectory {
                 return Ok(StateLock { _lock: lock });
             }
         }
-        let pid = Connection::read(path).ok().map(|connection| connection.pid);
-        Err(StateError::InUse { path: path.clone(), pid })
+        let pid = Connection::read(&self.path).ok().map(|connection| connection.pid);
+        Err(StateError::InUse { path: self.path.clone(), pid })
     }
 
     /// Returns the connection data of the instance that holds the lock.

@@ -1,11 +1,6 @@
 //! `airlock mcp`: the tools for an agent that uses the Model Context Protocol.
 
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use airlock_embedded::state::StateDirectory;
 use airlock_mcp::{
@@ -162,16 +157,6 @@ fn default_token_file(connect: &Connect) -> Result<PathBuf, Failure> {
         Some(directory) => directory,
         None => StateDirectory::locate(None)?,
     };
-    make(directory.path())?;
+    directory.create()?;
     Ok(directory.path().join(TOKEN_FILE))
-}
-
-fn make(directory: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
-        Failure::new(format!(
-            "cannot create the state directory {}: {error}; name a file with --http-token-file",
-            directory.display()
-        ))
-    })
 }

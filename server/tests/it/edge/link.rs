@@ -1,5 +1,7 @@
 //! Tests of links: which runners may connect, and that a protocol violation ends only the link.
 
+use std::time::Duration;
+
 use airlock_domain::{ExecutionId, FromRunner};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -34,11 +36,20 @@ async fn a_runner_links_and_is_listed() {
             Ok(request)
         },
     );
-    let answer: AdminServiceListRunnersResponse =
-        admin.list_runners(AdminServiceListRunnersRequest::default()).await.unwrap().into_inner();
-    assert_eq!(answer.runners.len(), 1);
-    assert_eq!(answer.runners[0].runner_id, "runner-1");
-    assert_eq!(answer.runners[0].state(), RunnerState::Connected);
+    // The server can read this request before the last message of the link.
+    let connected = async {
+        loop {
+            let answer: AdminServiceListRunnersResponse =
+                admin.list_runners(AdminServiceListRunnersRequest::default()).await.unwrap().into_inner();
+            assert_eq!(answer.runners.len(), 1);
+            assert_eq!(answer.runners[0].runner_id, "runner-1");
+            if answer.runners[0].state() == RunnerState::Connected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), connected).await.expect("the runner is connected");
     drop(link);
     world.server.shut_down().await;
 }

@@ -6,6 +6,7 @@ It runs harmless commands only.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pty
 import signal
@@ -196,7 +197,12 @@ class Local:
         yield Finished(b"", ExecutionInfo.of(execution_pb2.Execution()), ended)
 
     async def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
+        """Kill every process of the terminal. An interrupt during a fork leaves a job in the background."""
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                session = int(stat.read_text().rpartition(")")[2].split()[3])
+                if session == self.pid:
+                    os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 @pytest.fixture

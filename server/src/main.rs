@@ -11,7 +11,7 @@ use airlock_server::{
     config::{self, Config, Layers, Overrides},
     profiles::Profiles,
     telemetry::{Telemetry, level_in},
-    wiring::{Options, Server},
+    wiring::{AllEngines, Options, Server},
 };
 use airlock_telemetry::follow;
 use clap::{Args, Parser, Subcommand};
@@ -240,7 +240,7 @@ async fn serve(config: Config, layers: Layers, mut stop: Stop) -> Result<(), Box
     let read = move |text: &str| level_in(text, &overrides);
     let following = tokio::spawn(follow(telemetry.install()?, layers.file.clone(), read));
     let _following = AbortOnDropHandle::new(following);
-    let options = Options { telemetry: Some(telemetry), layers: Some(layers), ..Options::default() };
+    let options = Options { telemetry: Some(telemetry), layers: Some(layers), ..Options::new(&AllEngines) };
     let mut server = tokio::select! {
         started = Server::start_with(config, options) => started?,
         // No request was accepted yet. Incomplete work is handled as after a crash.

@@ -49,10 +49,11 @@ use crate::{
     },
     listen::listen,
     probes::{Probes, Readiness},
-    telemetry::{self, Metrics, Telemetry},
+    telemetry::{self, Metrics, Telemetry, store::MeasuredStore},
     tls::{self, Accept, AcceptLimits, LiveTls},
 };
 
+pub use engines::{AllEngines, Engines, LocalEngines};
 pub use error::{ServeError, StartError};
 
 /// The interval at which an idle connection is probed.
@@ -68,15 +69,25 @@ const FRAME_BYTES: u32 = 64 * 1024;
 /// The maximum size of all headers of a request in bytes.
 const HEADER_BYTES: u32 = 16 * 1024;
 
-/// Resources that an embedding program supplies.
-#[derive(Debug, Default)]
+/// What the program that runs a server supplies.
+#[derive(Debug)]
 pub struct Options {
+    /// The engines that this program contains.
+    pub engines: &'static dyn Engines,
     /// A bound socket to use instead of `listen.address`.
     pub listener: Option<TcpListener>,
     /// Telemetry to use instead of the server's own. It is shut down with the server.
     pub telemetry: Option<Telemetry>,
     /// The layers of the configuration. Its identities are reloaded while the server runs.
     pub layers: Option<Layers>,
+}
+
+impl Options {
+    /// Returns options with these engines and nothing else.
+    #[must_use]
+    pub const fn new(engines: &'static dyn Engines) -> Self {
+        Self { engines, listener: None, telemetry: None, layers: None }
+    }
 }
 
 /// The constructor of servers.
@@ -114,12 +125,12 @@ impl Server {
         Ok(())
     }
 
-    /// Starts a server. It is ready when this returns.
+    /// Starts a server that can use every engine. It is ready when this returns.
     ///
     /// # Errors
     /// See [`StartError`]. After an error, only an empty store can remain.
     pub async fn start(config: Config) -> Result<RunningServer, StartError> {
-        Self::start_with(config, Options::default()).await
+        Self::start_with(config, Options::new(&AllEngines)).await
     }
 
     /// Like [`Server::start`], with resources of an embedding program.
@@ -161,8 +172,9 @@ impl Server {
         let local_addr = listener.local_addr().map_err(StartError::Address)?;
 
         let changes = Changes::default();
-        let store = engines::store(&config, &metrics, changes.clone()).await?;
-        let outputs = Arc::new(engines::outputs(&config).await?);
+        let store = options.engines.store(&config, changes.clone()).await?;
+        let store: Arc<dyn Store> = Arc::new(MeasuredStore::new(store, metrics.clone()));
+        let outputs = Arc::new(options.engines.outputs(&config).await?);
         let peers = config.peers.clone().map(PeerLinks::new);
         let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
         let (services, streams, exchanges) =

@@ -24,7 +24,7 @@ use airlock_server::{
     config::{self, ClientCertificates, Config, Ground, Identity, Listen, Match, RoleName, Tls},
     model::ANY_PROFILE,
     telemetry::Telemetry,
-    wiring::{Options as ServerOptions, RunningServer, Server, StartError},
+    wiring::{LocalEngines, Options as ServerOptions, RunningServer, Server, StartError},
 };
 
 pub use error::DevError;
@@ -145,7 +145,7 @@ impl Dev {
         let telemetry = Telemetry::start(&config.telemetry, NAME).map_err(DevError::Telemetry)?;
         // An existing subscriber keeps receiving logs and traces.
         let _ = telemetry.install();
-        let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::default() };
+        let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::new(&LocalEngines) };
         let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
         let address = format!("https://{}", server.local_addr());
 

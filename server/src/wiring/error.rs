@@ -62,6 +62,14 @@ pub enum StartError {
     /// The socket has no address.
     #[error("the socket's address cannot be read: {0}")]
     Address(#[source] io::Error),
+    /// The configuration names an engine that this program does not contain.
+    #[error("this program has no engine for {engine} (`{key}`); use `airlock-server`")]
+    Engine {
+        /// The key of the configuration.
+        key: &'static str,
+        /// The engine.
+        engine: &'static str,
+    },
     /// The directory of the store cannot be created.
     #[error("cannot create the directory of the store `{}`: {source}", path.display())]
     StoreFolder {

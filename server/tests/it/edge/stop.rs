@@ -9,7 +9,7 @@ use airlock_domain::ExecutionId;
 use airlock_proto::v1::{self, execution_service_client::ExecutionServiceClient};
 use airlock_server::{
     config::Config,
-    wiring::{Options, Server, StartError},
+    wiring::{LocalEngines, Options, Server, StartError},
 };
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use tokio::{
@@ -93,7 +93,7 @@ async fn it_can_be_embedded_on_a_given_socket() {
     config.identities.push(toml::from_str(identity).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let options = Options { listener: Some(listener), ..Options::default() };
+    let options = Options { listener: Some(listener), ..Options::new(&LocalEngines) };
     let server = Server::start_with(config, options).await.unwrap();
     assert_eq!(server.local_addr(), address);
     let channel =
@@ -121,6 +121,14 @@ async fn what_cannot_start_says_why() {
     same_store.listen.address.set_port(0);
     let error = Server::start(same_store).await.err().unwrap();
     assert!(matches!(error, StartError::Store(_)), "{error}");
+
+    let mut shared = world.config.clone();
+    shared.listen.address.set_port(0);
+    shared.store.path = Some(world.folder().join("other/store.db"));
+    shared.outputs.directory = None;
+    shared.outputs.s3 = Some(toml::from_str("bucket = \"outputs\"").unwrap());
+    let error = Server::start_with(shared, Options::new(&LocalEngines)).await.err().unwrap().to_string();
+    assert!(error.contains("no engine for S3 (`outputs.s3`); use `airlock-server`"), "{error}");
 
     let mut no_profile = world.config.clone();
     no_profile.profiles.default = "nowhere".to_owned();

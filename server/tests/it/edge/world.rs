@@ -5,7 +5,7 @@ use std::{fs, net::Ipv4Addr, path::Path, time::Duration};
 use airlock_server::{
     config::{self, Config},
     telemetry::Telemetry,
-    wiring::{Options, RunningServer, Server},
+    wiring::{AllEngines, Options, RunningServer, Server},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -153,7 +153,7 @@ impl World {
         let mut config = Config::load(&file).unwrap();
         be_patient(&mut config);
         let telemetry = Some(telemetry(&config.telemetry));
-        let options = Options { telemetry, layers: Some((&file).into()), ..Options::default() };
+        let options = Options { telemetry, layers: Some((&file).into()), ..Options::new(&AllEngines) };
         let server = Server::start_with(config.clone(), options).await.unwrap();
         Self { server, config, server_ca, client_ca, folder }
     }

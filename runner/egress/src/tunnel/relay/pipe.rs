@@ -14,8 +14,10 @@ use tokio::{
     time,
 };
 
-/// The size of a pipe in bytes.
+/// The size of a pipe in bytes, if each of its slots has one page.
 const SIZE: usize = 256 * 1024;
+/// The maximum number of bytes that one call moves. A slot can refer to more than a page of a socket's buffer.
+const MOST: usize = 1024 * 1024;
 /// The time without bytes after which a direction is quiet.
 const QUIET: Duration = Duration::from_millis(200);
 const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
@@ -73,7 +75,7 @@ impl<'a> Pipe<'a> {
         loop {
             from.readable().await?;
             let moved =
-                from.try_io(Interest::READABLE, || Ok(splice(from, None, &self.write, None, SIZE, FLAGS)?));
+                from.try_io(Interest::READABLE, || Ok(splice(from, None, &self.write, None, MOST, FLAGS)?));
             if !is_early(&moved) {
                 return moved;
             }

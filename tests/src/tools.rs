@@ -61,6 +61,15 @@ pub fn adapters_npm() -> PathBuf {
     present(tools().join("adapters-npm/cache"))
 }
 
+/// Returns the program of a coding agent, by its path in the packages of `tests/agents`.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn coding_agent(path: &str) -> PathBuf {
+    present(tools().join("coding-agents/node_modules").join(path))
+}
+
 /// Returns the source archive of a project.
 ///
 /// # Panics

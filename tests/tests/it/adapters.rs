@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 /// Third-party packages.
-mod long {
+pub(crate) mod long {
     use std::{
         fs,
         os::unix::fs::symlink,
@@ -37,13 +37,13 @@ mod long {
     ];
 
     /// A dev whose commands find a `python`. It is stopped by a signal, so that it removes its cgroup.
-    struct Dev {
+    pub(crate) struct Dev {
         process: Process,
-        directory: ScratchDir,
+        pub(crate) directory: ScratchDir,
     }
 
     impl Dev {
-        fn start() -> Self {
+        pub(crate) fn start() -> Self {
             let directory = ScratchDir::with_prefix("airlock-test-adapters-");
             let programs = directory.path().join("bin");
             fs::create_dir(&programs).unwrap();
@@ -58,7 +58,7 @@ mod long {
             dev
         }
 
-        fn state(&self) -> PathBuf {
+        pub(crate) fn state(&self) -> PathBuf {
             self.directory.path().join("state")
         }
 

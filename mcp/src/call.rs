@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use airlock_client::{
     ClientError,
-    v1::{Execution, ExecutionSpec, ExecutionState, OnAsk, approval_service_decide_request::Answer},
+    v1::{Approval, Execution, ExecutionSpec, ExecutionState, OnAsk, approval_service_decide_request::Answer},
 };
 use rmcp::{RoleServer, model::ProgressNotificationParam, service::RequestContext};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    question::Question,
+    question::{self, Question},
     text,
     workspace::{Open, Workspace},
 };
@@ -43,8 +43,8 @@ pub(crate) enum Left {
     Finished(Box<Execution>),
     /// Nobody answered its approval yet. The text is the reply.
     Pending(String),
-    /// It continues.
-    Running,
+    /// It continues. The approval is that of a connection that waits for an answer.
+    Running(Option<Box<Approval>>),
     /// The tool call was cancelled.
     Cancelled,
 }
@@ -104,7 +104,7 @@ impl Call<'_> {
         let id = execution.execution_id.clone();
         let mut asked = Asked::default();
         let left = tokio::select! {
-            left = self.watch(open, execution, limit, &mut asked) => left,
+            left = Box::pin(self.watch(open, execution, limit, &mut asked)) => left,
             () = self.cancelled() => Ok(Left::Cancelled),
         };
         asked.end().await;
@@ -121,6 +121,26 @@ impl Call<'_> {
                 Ok(left)
             }
         }
+    }
+
+    /// Waits for `work`. Meanwhile it reports the progress of a command, and asks about its connections. Returns `None` if
+    /// the call was cancelled.
+    pub(crate) async fn asking<T>(&self, open: &Open, id: &str, work: impl Future<Output = T>) -> Option<T> {
+        let mut asked = Asked::default();
+        let ask = async {
+            if let Ok(execution) = open.client.execution(id).await {
+                // Its end and its errors are those of `work`, too.
+                let _ = Box::pin(self.watch(open, execution, Duration::MAX, &mut asked)).await;
+            }
+            std::future::pending().await
+        };
+        let done = tokio::select! {
+            done = work => Some(done),
+            () = self.cancelled() => None,
+            never = ask => never,
+        };
+        asked.end().await;
+        done
     }
 
     /// Waits until the client cancels the call or the connection ends.
@@ -146,14 +166,17 @@ impl Call<'_> {
             if state == ExecutionState::Finished {
                 return Ok(Left::Finished(Box::new(execution)));
             }
-            let is_pending = state == ExecutionState::PendingApproval;
-            asked.follow(self, open, if is_pending { &execution.approval_id } else { "" }).await?;
+            let may_ask = match state {
+                ExecutionState::PendingApproval => true,
+                // A short command is not slowed down.
+                ExecutionState::Running => elapsed >= LOOK.min(limit),
+                _ => false,
+            };
+            let approval = if may_ask { question::about(open, &id, asked.id()).await? } else { None };
             if elapsed >= limit {
-                return Ok(asked
-                    .question
-                    .as_ref()
-                    .map_or(Left::Running, |question| Left::Pending(text::pending(question.approval()))));
+                return Ok(left(approval));
             }
+            asked.follow(self, open, approval).await;
             self.progress(elapsed, asked).await;
             let rest = LOOK.min(limit - elapsed);
             execution = tokio::select! {
@@ -184,26 +207,35 @@ impl Call<'_> {
     }
 }
 
-/// The question of the followed command, if it waits for an approval.
+/// Returns the state of a command that has not ended, with its open approval.
+fn left(approval: Option<Approval>) -> Left {
+    match approval {
+        Some(approval) if approval.connection.is_none() => Left::Pending(text::pending(&approval)),
+        approval => Left::Running(approval.map(Box::new)),
+    }
+}
+
+/// The question of the followed command, if it or one of its connections waits for an approval.
 #[derive(Default)]
 struct Asked {
-    id: String,
     question: Option<Question>,
 }
 
 impl Asked {
-    /// Reads and asks the question with this ID, unless that was done. An empty ID means that there is none.
-    async fn follow(&mut self, call: &Call<'_>, open: &Open, id: &str) -> Result<(), ClientError> {
-        if self.id == id {
-            return Ok(());
+    fn id(&self) -> &str {
+        self.question.as_ref().map_or("", |question| &question.approval().approval_id)
+    }
+
+    /// Asks the question of this approval, unless that was done, and withdraws the one before.
+    async fn follow(&mut self, call: &Call<'_>, open: &Open, approval: Option<Approval>) {
+        if approval.as_ref().map_or("", |approval| &approval.approval_id) == self.id() {
+            return;
         }
         self.end().await;
-        if !id.is_empty() {
+        if let Some(approval) = approval {
             let page = call.workspace.options().approval;
-            self.question = Question::ask(open, id, &call.context.peer, page).await?;
+            self.question = Some(Question::ask(open, approval, &call.context.peer, page).await);
         }
-        id.clone_into(&mut self.id);
-        Ok(())
     }
 
     /// Waits for an answer of the user of the MCP client. Cancel-safe.
@@ -225,7 +257,6 @@ impl Asked {
     }
 
     async fn end(&mut self) {
-        self.id.clear();
         if let Some(question) = self.question.take() {
             question.withdraw().await;
         }

@@ -147,7 +147,9 @@ impl ServerHandler for Handler {
         let call = Call { workspace: &self.workspace, context: &context };
         let arguments = request.arguments.unwrap_or_default();
         let Some(reply) = Box::pin(tools::call(&request.name, arguments, &call)).await else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            let tools: Vec<_> = tools::list().into_iter().map(|tool| format!("`{}`", tool.name)).collect();
+            let text = format!("there is no tool `{}`; the tools are {}", request.name, tools.join(", "));
+            return Err(ErrorData::invalid_params(text, None));
         };
         let result = match reply {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),

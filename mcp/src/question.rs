@@ -36,33 +36,42 @@ pub(crate) struct Question {
     asked: Option<RequestHandle<RoleServer>>,
 }
 
+/// Returns the open approval of an execution: of the command, or of one of its connections. If there are several, it is
+/// the one with the ID `known`, else the first one.
+pub(crate) async fn about(
+    open: &Open,
+    execution: &str,
+    known: &str,
+) -> Result<Option<Approval>, ClientError> {
+    let filter = ApprovalFilter { session_id: open.session.clone(), ..Default::default() };
+    let mut request = ApprovalServiceListRequest { filter: Some(filter), ..Default::default() };
+    let mut first = None;
+    loop {
+        let list = open.client.approvals(request.clone()).await?;
+        for approval in list.approvals.into_iter().filter(|one| one.execution_id == execution) {
+            if approval.approval_id == known {
+                return Ok(Some(approval));
+            }
+            first.get_or_insert(approval);
+        }
+        if list.next_page_token.is_empty() {
+            return Ok(first);
+        }
+        request.page.get_or_insert_default().page_token = list.next_page_token;
+    }
+}
+
 impl Question {
-    /// Reads an approval, and asks the user of the MCP client if that is permitted. Returns `None` if the approval is no
-    /// longer open.
+    /// Asks the user of the MCP client about an approval, if that is permitted.
     pub(crate) async fn ask(
         open: &Open,
-        id: &str,
+        approval: Approval,
         peer: &Peer<RoleServer>,
         page: fn(&Approval) -> String,
-    ) -> Result<Option<Self>, ClientError> {
-        let filter = ApprovalFilter { session_id: open.session.clone(), ..Default::default() };
-        let mut request = ApprovalServiceListRequest { filter: Some(filter), ..Default::default() };
-        let approval = loop {
-            let list = open.client.approvals(request.clone()).await?;
-            if let Some(approval) = list.approvals.into_iter().find(|one| one.approval_id == id) {
-                break approval;
-            }
-            if list.next_page_token.is_empty() {
-                return Ok(None);
-            }
-            request.page.get_or_insert_default().page_token = list.next_page_token;
-        };
-        let asked = if may_ask(open, &approval, peer).await.unwrap_or(false) {
-            elicit(page(&approval), peer).await
-        } else {
-            None
-        };
-        Ok(Some(Self { approval, asked }))
+    ) -> Self {
+        let may_ask = may_ask(open, &approval, peer).await.unwrap_or(false);
+        let asked = if may_ask { elicit(&approval, page(&approval), peer).await } else { None };
+        Self { approval, asked }
     }
 
     pub(crate) fn approval(&self) -> &Approval {
@@ -115,24 +124,40 @@ async fn may_ask(open: &Open, approval: &Approval, peer: &Peer<RoleServer>) -> R
     Ok(open.client.policy().profile(&profile, ProfileView::Basic).await?.self_approval)
 }
 
-async fn elicit(page: String, peer: &Peer<RoleServer>) -> Option<RequestHandle<RoleServer>> {
+async fn elicit(
+    approval: &Approval,
+    page: String,
+    peer: &Peer<RoleServer>,
+) -> Option<RequestHandle<RoleServer>> {
     if page.len() > SHOWN_BYTES {
         return None;
     }
+    let (title, meaning, subject) = match approval.connection {
+        None => (
+            "Allow this command once?",
+            "`allow` runs exactly this command. `deny` does not run it, and tells the agent so.",
+            "a command of the agent",
+        ),
+        Some(_) => (
+            "Allow this connection?",
+            "`allow` lets this command connect to this host and port. `deny` refuses the connection.",
+            "a connection of a running command of the agent",
+        ),
+    };
     let schema = json!({
         "type": "object",
         "properties": {
             "answer": {
                 "type": "string",
-                "title": "Allow this command once?",
-                "description": "`allow` runs exactly this command. `deny` does not run it, and tells the agent so.",
+                "title": title,
+                "description": meaning,
                 "enum": ["allow", "deny"],
             },
         },
         "required": ["answer"],
     });
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
-    let message = format!("Airlock asks a person about a command of the agent.\n\n{page}");
+    let message = format!("Airlock asks a person about {subject}.\n\n{page}");
     let params = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
     peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.ok()

@@ -1,13 +1,14 @@
 //! The tools: their names, descriptions and arguments. The submodules have their work.
 
 mod arguments;
+mod check;
 mod commands;
 mod files;
 mod output;
 
 use std::sync::{Arc, LazyLock};
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -17,8 +18,18 @@ use super::{
 };
 use arguments::{FILE_BYTES, LINES, PART_BYTES, PART_BYTES_MAX, WAIT_SECONDS_MAX};
 
+/// The number of characters of a result that a client should give to the model as they are. Claude Code stores a longer
+/// result in a file on its own host, which the model cannot read with the tools of Airlock.
+const RESULT_CHARACTERS: u64 = 200_000;
+
 /// Calls a tool. Returns `None` for an unknown name.
-pub(crate) async fn call(name: &str, arguments: JsonObject, call: &Call<'_>) -> Option<Reply> {
+pub(crate) async fn call(name: &str, mut arguments: JsonObject, call: &Call<'_>) -> Option<Reply> {
+    let tool = TOOLS.iter().find(|tool| tool.name == name)?;
+    // Models send null for an argument that they leave out.
+    arguments.retain(|_, value| !value.is_null());
+    if let Some(problems) = check::problems(&tool.input_schema, &arguments) {
+        return Some(Err(text::note(&format!("wrong arguments: {problems}"))));
+    }
     Some(match name {
         "run" => with(arguments, |command| commands::run(call, command)).await,
         "start" => with(arguments, |command| commands::start(call, command)).await,
@@ -65,11 +76,18 @@ fn tool(name: &'static str, description: String, required: &[&str], properties: 
     let reads = matches!(name, "output" | "read_file" | "list_files");
     let annotations =
         ToolAnnotations::new().read_only(reads).open_world(matches!(name, "run" | "start" | "input"));
-    Tool::new(name, description, Arc::new(schema)).with_annotations(annotations)
+    let Value::Object(meta) = json!({
+        // The model needs no search to find these tools.
+        "anthropic/alwaysLoad": true,
+        "anthropic/maxResultSizeChars": RESULT_CHARACTERS,
+    }) else {
+        return Tool::default();
+    };
+    Tool::new(name, description, Arc::new(schema)).with_annotations(annotations).with_meta(MetaObject(meta))
 }
 
 fn about_commands() -> [Tool; 2] {
-    let command = json!({"type": "string", "description": "The text for bash."});
+    let command = json!({"type": "string", "minLength": 1, "description": "The text for bash."});
     let description =
         json!({"type": "string", "description": "The purpose in a few words. An approver sees it."});
     let seconds = |text: &str| json!({"type": "integer", "minimum": 1, "description": text});
@@ -79,9 +97,10 @@ fn about_commands() -> [Tool; 2] {
             "Runs a bash command in a sandbox and waits for its end. The working directory and the files remain for \
              the next command; variables do not. Returns the output (standard output and standard error in the order \
              of the writes), then lines that begin with `airlock: `: the exit code unless it is 0, the reason why a \
-             command did not run, and notes. Of an output above about 30,000 bytes, it returns the beginning and the \
-             end; the tool `output` returns the rest. Policy decides about every command. It can deny it, or ask a \
-             person; the call then waits. Use `start` for a server or another command that does not end."
+             command did not run, and notes. Of an output above about 30,000 bytes, it returns about 2,500 bytes of the \
+             beginning and of the end; the tool `output` returns the rest. Policy decides about every command. It can \
+             deny it, or ask a person; the call then waits. Use `start` for a server or another command that does not \
+             end."
                 .to_owned(),
             &["command"],
             &json!({
@@ -112,14 +131,15 @@ fn about_executions() -> [Tool; 3] {
             "description": "Wait up to this number of seconds for new output or for the end of the command.",
         })
     };
-    let id = json!({"type": "string", "description": "The execution's ID, as another tool returned it."});
+    let id = json!({"type": "string", "minLength": 1, "description": "The ID of the command, as another tool returned it."});
     [
         tool(
             "output",
             format!(
                 "Returns a part of a command's output, and whether the command still runs. Without an offset it \
                  continues after the previous call. At most {PART_BYTES_MAX} bytes per call. Use it for a command of \
-                 `start`, for one that waits for an approval, and for the rest of a long output."
+                 `start`, for one that waits for an approval, and for the rest of a long output. Terminal escapes and \
+                 other control characters are left out."
             ),
             &["id"],
             &json!({
@@ -151,15 +171,13 @@ fn about_executions() -> [Tool; 3] {
 }
 
 fn about_files() -> [Tool; 4] {
-    let path = json!({
-        "type": "string",
-        "description": "Absolute, or relative to the working directory of the commands. Workspace: /workspace.",
-    });
+    let about = "Absolute, or relative to the working directory of the commands. Workspace: /workspace.";
+    let path = json!({"type": "string", "minLength": 1, "description": about});
     [
         tool(
             "read_file",
             format!(
-                "Returns lines of a text file, at most {PART_BYTES_MAX} bytes, and the number of the next line if there \
+                "Returns lines of a UTF-8 text file, at most {PART_BYTES_MAX} bytes, and the number of the next line if there \
                  is one. A line that begins with `airlock:` is shown with `| ` before it."
             ),
             &["path"],
@@ -199,7 +217,7 @@ fn about_files() -> [Tool; 4] {
                 .to_owned(),
             &[],
             &json!({
-                "path": path,
+                "path": {"type": "string", "description": format!("{about} Default: the working directory.")},
                 "recursive": {"type": "boolean", "default": false, "description": "Also list what is below directories, except in `.git`."},
             }),
         ),
@@ -223,10 +241,14 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn wrong_arguments_are_named() {
-        let arguments = json!({"comand": "ls"}).as_object().cloned().unwrap_or_default();
-        let reply = with(arguments, async |_: arguments::Command| Ok(String::new())).await;
-        assert!(reply.is_err_and(|text| text.contains("comand")));
+    #[test]
+    fn wrong_arguments_are_named() {
+        for tool in list() {
+            let required = tool.input_schema.get("required").and_then(Value::as_array).cloned();
+            for name in required.unwrap_or_default() {
+                let problems = check::problems(&tool.input_schema, &JsonObject::new()).unwrap_or_default();
+                assert!(problems.contains(&format!("`{}` is missing", name.as_str().unwrap_or_default())));
+            }
+        }
     }
 }

@@ -100,6 +100,10 @@ async def commands(client):
     assert f"bytes 1000 to 1500 of {len(whole)}" in part, part
     part = await call(client, "output", id=execution, offset=len(whole) - 100)
     assert part.startswith(whole[-100:]) and "the command has ended: exited with code 0" in part, part
+    text = await call(client, "run", command="printf 'a\\0b\\377\\033[31mred\\033[0m\\n'; seq 1 100000")
+    execution = re.search(r"`output` with id ([0-9a-f-]{36})", text)[1]
+    part = await call(client, "output", id=execution, offset=0, length=14)
+    assert part.startswith("ab\ufffdred\n") and "bytes that are not text" in part, part
     passed("commands")
 
 
@@ -145,11 +149,109 @@ async def files(client):
     listed = await call(client, "list_files", path=".", recursive=True)
     assert "notes/a file.txt\n" in listed, listed
     assert "No such file" in await call(client, "read_file", True, path="nothing")
+    for tree in (False, True):
+        assert "ot a directory" in await call(client, "list_files", True, path="empty", recursive=tree)
+    await call(client, "run", command="printf 'a\\0b' > binary; printf '\\351t\\351\\n' > latin; ln -s notes link")
+    assert "not a text file" in await call(client, "read_file", True, path="binary")
+    assert "the file is not UTF-8" in await call(client, "read_file", path="latin")
+    assert await call(client, "list_files", path="link") == "a file.txt\n"
+    await call(client, "run", command="head -c 300000 /dev/zero | tr '\\0' x > line")
+    answer = await call(client, "read_file", path="line")
+    assert "line 1 is longer than 100000 bytes" in answer, answer[-300:]
     await call(client, "write_file", path="large", content="x" * 99 + "\n")
     await call(client, "run", command="for n in $(seq 12); do cat large large > l && mv l large; done")
     answer = await call(client, "read_file", path="large", lines=10_000)
     assert len(answer) < 100_200 and "the next one is line 1001" in answer, answer[-200:]
     passed("files")
+
+
+async def wrong(client):
+    """A wrong call names each argument and the problem, and runs nothing."""
+    number = "must be a whole number"
+    for tool, arguments, problems in [
+        ("run", {}, ["`command` is missing"]),
+        ("run", {"comand": "true"}, ["`command` is missing", "there is no argument `comand`; the arguments are `command`"]),
+        ("run", {"command": 3}, ["`command` must be a string, not a number"]),
+        ("run", {"command": "touch wrong", "timeout_seconds": "5"}, [f"`timeout_seconds` {number}, not a string"]),
+        ("run", {"command": "touch wrong", "timeout_seconds": 0}, [f"`timeout_seconds` {number} of at least 1"]),
+        ("run", {"command": ""}, ["`command` must not be empty"]),
+        ("output", {"id": "x", "length": 200_000}, ["`length` must be at most 100000"]),
+        ("output", {"id": "x"}, ["`x` is not the ID of a command; use the ID in the text of `run` or `start`"]),
+        ("stop", {"id": "00000000-0000-7000-8000-000000000000"}, ["00000000-0000-7000-8000-000000000000"]),
+        ("edit_file", {"path": "a", "old_text": "b", "all": 1}, ["`new_text` is missing", "`all` must be true or false"]),
+        ("read_file", {"path": "a\0b"}, ["the path has a NUL character"]),
+    ]:
+        text = await call(client, tool, True, **arguments)
+        assert all(problem in text for problem in problems), (tool, arguments, text)
+        assert not re.search(r"\bu64\b|serde|INVALID_REQUEST", text), text
+    assert await call(client, "run", command="ls wrong 2>/dev/null || echo none", description=None) == "none\n"
+    large = await call(client, "write_file", True, path="large", content="x" * (1024 * 1024 + 1))
+    assert "more than 1048576 bytes" in large, large
+    assert "Read-only file system" in await call(client, "write_file", True, path="/etc/x", content="x")
+    text = await call(client, "run", command="sleep 9", timeout_seconds=1)
+    assert "set `timeout_seconds`" in text, text
+    passed("wrong")
+
+
+async def closed():
+    """A session that was closed elsewhere is named. The next call starts a new one, unless the session was given."""
+    before = sessions()
+    async with stdio() as client:
+        await call(client, "run", command="true")
+        (session,) = sessions() - before
+        airlock("session", "close", session)
+        text = await call(client, "run", True, command="true")
+        assert "the next call starts a new session" in text, text
+        assert await call(client, "run", command="echo new") == "new\n"
+    session = airlock("session", "create").strip()
+    async with stdio("--session", session) as client:
+        airlock("session", "close", session)
+        text = await call(client, "run", True, command="true")
+        assert "closed" in text and "new session" not in text, text
+    passed("closed")
+
+
+async def connected():
+    """A connection of a running command is shown while it waits, and its answer can come from either side."""
+    told, questions = [], []
+    command = "printf 'https://pypi.%s/' org | xargs curl -sS --max-time 300"
+    what = "a connection of the command to `pypi.org:443` waits for an approval"
+
+    async def progress(done, total, message):
+        told.append(message)
+
+    async def answer(context, params):
+        questions.append(params.message)
+        return ElicitResult(action="accept", content={"answer": "deny"})
+
+    async with stdio("--profile", "hosts") as client:
+        waiting = asyncio.create_task(call(client, "run", command=command, progress=progress))
+        approval = await shown(told)
+        assert any(what in message for message in told), told
+        airlock("approve", "--deny", "--reason", "not today", approval)
+        text = await waiting
+        assert "the connection to `pypi.org:443` was refused" in text and "not today" in text, text
+    async with stdio("--profile", "hosts", "--wait", "3s") as client:
+        text = await call(client, "run", command=command)
+        assert what in text and "continues in the background" in text, text
+        execution = identifier(text)
+        text = await call(client, "output", id=execution)
+        assert what in text and "the command still runs" in text, text
+        airlock("approve", "--deny", re.search(r"airlock approve ([0-9a-f-]{36})", text)[1])
+        while "has ended" not in text:
+            text = await call(client, "output", id=execution, wait_seconds=20)
+        assert "the connection to `pypi.org:443` was refused" in text, text
+    async with stdio("--profile", "hosts", elicitation_callback=answer) as client:
+        text = await call(client, "run", command=command)
+        assert "the user of the MCP client denied it" in text, text
+        (question,) = questions
+        assert "a connection of a running command" in question and "pypi.org:443" in question, question
+        execution = identifier(await call(client, "start", command=command))
+        text = ""
+        while "has ended" not in text:
+            text = await call(client, "output", id=execution, wait_seconds=20)
+        assert len(questions) == 2 and "was refused" in text, (questions, text)
+    passed("connected")
 
 
 async def denied():
@@ -329,11 +431,11 @@ async def unreachable():
     async with stdio(state="/nonexistent") as client:
         text = await call(client, "run", True, command="true")
         assert "no `airlock dev` is running with the state directory /nonexistent" in text, text
-        assert "unknown field `comand`" in await call(client, "run", True, comand="true")
+        assert "no argument `comand`" in await call(client, "run", True, comand="true")
         try:
             await client.call_tool("nonsense", {})
         except MCPError as error:
-            assert "there is no tool `nonsense`" in str(error), error
+            assert "there is no tool `nonsense`; the tools are `run`" in str(error), error
         else:
             raise AssertionError("an unknown tool was called")
     passed("unreachable")
@@ -348,7 +450,8 @@ async def main():
         await commands(client)
         await background(client)
         await files(client)
-    for check in (denied, approved, elicited, cancelled, kept, apart, guarded, unreachable):
+        await wrong(client)
+    for check in (closed, connected, denied, approved, elicited, cancelled, kept, apart, guarded, unreachable):
         await check()
 
 

@@ -13,6 +13,20 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
+/// Copies directories of the repository, without what git ignores.
+///
+/// # Panics
+/// If a file cannot be copied.
+pub fn copy(directories: &[&str], to: &Path) {
+    for path in files().expect("the files of the repository") {
+        if directories.iter().any(|directory| path.starts_with(directory)) {
+            let target = to.join(&path);
+            fs::create_dir_all(target.parent().unwrap_or(to)).expect("a directory for the copy");
+            fs::copy(root().join(&path), target).expect("a copy of the file");
+        }
+    }
+}
+
 /// Returns every file that git tracks or would track, relative to the root.
 ///
 /// # Errors

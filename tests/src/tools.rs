@@ -52,6 +52,24 @@ pub fn client_npm() -> PathBuf {
     present(tools().join("client-npm/cache"))
 }
 
+/// Returns npm's cache with the packages of the tests of the TypeScript client's adapters.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn adapters_npm() -> PathBuf {
+    present(tools().join("adapters-npm/cache"))
+}
+
+/// Returns the program of a coding agent, by its path in the packages of `tests/agents`.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn coding_agent(path: &str) -> PathBuf {
+    present(tools().join("coding-agents/node_modules").join(path))
+}
+
 /// Returns the source archive of a project.
 ///
 /// # Panics

@@ -13,13 +13,13 @@ function declarations(): [string, string][] {
   return names.map((name) => [name, readFileSync(join(DIST, name), "utf8")]);
 }
 
-/** Returns the names that `index` exports. */
+/** Returns the names that the entry points `index` and `ai` export. */
 function exported(): Set<string> {
-  const index = readFileSync(join(DIST, "index.d.ts"), "utf8");
-  const lists = [...index.matchAll(/export (?:type )?\{([^}]*)\}/g)].map(([, list = ""]) => list);
-  return new Set(
-    lists.flatMap((list) => list.split(",").map((name) => name.trim().replace(/^type /, ""))).filter(Boolean),
-  );
+  const texts = ["index.d.ts", "ai.d.ts"].map((name) => readFileSync(join(DIST, name), "utf8"));
+  const lists = texts.flatMap((text) => [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].map(([, list = ""]) => list));
+  const listed = lists.flatMap((list) => list.split(",").map((name) => name.trim().replace(/^type /, "")));
+  const own = texts.flatMap((text) => items(text).map(({ name }) => name));
+  return new Set([...listed, ...own].filter(Boolean));
 }
 
 /** Returns the exported items of a file, each with its lines. */

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use airlock_client::v1::{Execution, ExecutionSpec, ExecutionState};
+use airlock_client::v1::{CauseCode, Execution, ExecutionSpec, ExecutionState};
+use airlock_escape as escape;
 
 use super::arguments::{Command, Stop};
 use crate::{
@@ -13,6 +14,10 @@ use crate::{
 
 /// The time that `start` waits, so that a command that fails at once is reported at once.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
+/// The hint for a command whose time was over.
+const TIMED_OUT: &str = "to give it more time, set `timeout_seconds`; for a command that does not end, use `start`";
+/// The columns of a wrong ID in a text.
+const ID_COLUMNS: usize = 60;
 /// The maximum length of a description in bytes.
 const DESCRIPTION_BYTES: usize = 1024;
 
@@ -23,10 +28,14 @@ pub(super) async fn run(call: &Call<'_>, command: Command) -> Reply {
     let id = execution.execution_id.clone();
     let wait = call.workspace.options().wait;
     match call.follow(&open, execution, wait, OnCancel::End).await {
-        Ok(Left::Running) => {
+        Ok(Left::Running(waiting)) => {
             // A command that waits for its turn cannot be detached; its view ends all the same.
             let _ = open.client.detach(&id).await;
-            Ok(text::running(&id))
+            Ok(text::running(&id, waiting.as_deref()))
+        }
+        Ok(Left::Finished(execution)) if has_timed_out(&execution) => {
+            let hint = text::note(TIMED_OUT);
+            text::finished(&execution).map(|text| text + &hint)
         }
         left => reply(call, &id, left).await,
     }
@@ -67,8 +76,19 @@ pub(super) async fn stop(call: &Call<'_>, stop: Stop) -> Reply {
     Ok(text::finished(&execution).unwrap_or_else(|text| text))
 }
 
+fn has_timed_out(execution: &Execution) -> bool {
+    let cause = execution.result.as_ref().and_then(|outcome| outcome.cause.as_ref());
+    cause.is_some_and(|cause| cause.code() == CauseCode::TimedOut)
+}
+
 /// Returns an execution of this connection's session.
 pub(super) async fn find(call: &Call<'_>, id: &str) -> Result<(Open, Execution), String> {
+    if !is_identifier(id) {
+        let id = escape::shortened(id.as_bytes(), ID_COLUMNS);
+        return Err(text::note(&format!(
+            "`{id}` is not the ID of a command; use the ID in the text of `run` or `start`"
+        )));
+    }
     let open = call.open().await?;
     match open.client.execution(id).await {
         Ok(execution) if execution.session_id == open.session => Ok((open, execution)),
@@ -86,10 +106,16 @@ pub(super) async fn reply(
     match left {
         Ok(Left::Finished(execution)) => text::finished(&execution),
         Ok(Left::Pending(text)) => Err(text),
-        Ok(Left::Running) => Ok(text::running(id)),
+        Ok(Left::Running(waiting)) => Ok(text::running(id, waiting.as_deref())),
         Ok(Left::Cancelled) => Err(text::note("the tool call was cancelled")),
         Err(error) => Err(call.failed(&error).await),
     }
+}
+
+/// Reports whether the text has the form of an ID: a UUID with hyphens.
+fn is_identifier(text: &str) -> bool {
+    let lengths: Vec<_> = text.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 fn spec(command: Command) -> ExecutionSpec {

@@ -43,8 +43,24 @@ pub(super) async fn read(call: &Call<'_>, read: ReadFile) -> Reply {
         kept += one.len();
         count += 1;
     }
-    let mut out = text::foreign(part.bytes.get(..kept).unwrap_or_default());
+    let shown = part.bytes.get(..kept).unwrap_or_default();
+    if shown.contains(&0) {
+        return Err(text::note(
+            "the file is not a text file: it has a NUL byte; use `run`, for example with file, xxd or base64",
+        ));
+    }
+    let mut out = text::foreign(shown);
     let next = line + count;
+    if part.next < part.total && count == 1 && !shown.ends_with(b"\n") {
+        out.push_str(&text::note(&format!(
+            "line {line} is longer than {PART_BYTES_MAX} bytes, and only its beginning is shown; use `run`, for example with cut -b"
+        )));
+    }
+    if std::str::from_utf8(shown).is_err() {
+        out.push_str(&text::note(
+            "the file is not UTF-8; each byte that cannot be shown is U+FFFD, and `edit_file` cannot edit it",
+        ));
+    }
     if count == 0 {
         out.push_str(&text::note(&format!("the file has no line {line}")));
     } else if (kept as u64) < part.total {
@@ -57,7 +73,7 @@ pub(super) async fn read(call: &Call<'_>, read: ReadFile) -> Reply {
 pub(super) async fn write(call: &Call<'_>, write: WriteFile) -> Reply {
     let size = write.content.len();
     put(call, &write.path, write.content, format!("write_file {}: {size} bytes", write.path)).await?;
-    Ok(text::note(&format!("{size} bytes were written")))
+    Ok(text::note(&format!("wrote {}", counted(size, "byte"))))
 }
 
 /// Replaces a text in a file.
@@ -105,13 +121,19 @@ pub(super) async fn edit(call: &Call<'_>, edit: EditFile) -> Reply {
         excerpt(&edit.new_text)
     );
     put(call, &edit.path, after, about).await?;
-    Ok(text::note(&format!("{count} occurrences were replaced")))
+    Ok(text::note(&format!("replaced {}", counted(count, "occurrence"))))
+}
+
+/// Returns a number with its unit.
+fn counted(number: usize, unit: &str) -> String {
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Lists files.
 pub(super) async fn list(call: &Call<'_>, list: ListFiles) -> Reply {
     let path = if list.path.is_empty() { ".".to_owned() } else { operand(&list.path)? };
-    let path = word(&path);
+    // Only a directory has an entry `.`.
+    let path = word(&format!("{}/.", path.trim_end_matches('/')));
     let command = if list.recursive {
         format!(
             "find {path} -mindepth 1 -name .git -prune -o -mindepth 1 -type d -printf '%P/\\n' -o -mindepth 1 -printf '%P\\n'"
@@ -197,7 +219,7 @@ async fn complete(
         Ok(Left::Finished(execution)) if has_succeeded(execution.result.as_ref()) => Ok((open, *execution)),
         Ok(Left::Finished(execution)) => Err(text::finished(&execution).unwrap_or_else(|text| text)),
         // Without this call, nobody would write the input or use the result.
-        Ok(Left::Pending(_) | Left::Running) => {
+        Ok(Left::Pending(_) | Left::Running(_)) => {
             let _ = open.client.cancel(&id).await;
             call.workspace.ended(&id);
             Err(text::note(

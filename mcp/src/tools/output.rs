@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     call::{Call, Left, OnCancel},
+    question,
     text::{self, Reply},
     workspace::Open,
 };
@@ -45,7 +46,7 @@ pub(super) async fn output(call: &Call<'_>, output: Output) -> Reply {
     if execution.state() == ExecutionState::PendingApproval {
         let wait = wait.max(Duration::from_secs(1));
         match call.follow(&open, execution, wait, OnCancel::Leave).await {
-            Ok(Left::Running) => {}
+            Ok(Left::Running(_)) => {}
             left => return commands::reply(call, &output.id, left).await,
         }
     }
@@ -81,9 +82,9 @@ async fn write(client: &Client, input: &Input) -> Result<(), ClientError> {
 
 /// Returns a part of the output as soon as it has a byte, the command has ended, or `wait` is over.
 async fn view(call: &Call<'_>, open: &Open, id: &str, offset: u64, length: u64, wait: Duration) -> Reply {
-    let viewed = tokio::select! {
-        viewed = grown(&open.client, id, offset, length, wait) => viewed,
-        () = call.cancelled() => return Err(text::note("the tool call was cancelled; the command is unchanged")),
+    let viewed = call.asking(open, id, grown(&open.client, id, offset, length, wait)).await;
+    let Some(viewed) = viewed else {
+        return Err(text::note("the tool call was cancelled; the command is unchanged"));
     };
     let (execution, part) = match viewed {
         Ok(viewed) => viewed,
@@ -93,7 +94,15 @@ async fn view(call: &Call<'_>, open: &Open, id: &str, offset: u64, length: u64, 
     if execution.state() == ExecutionState::Finished && part.next >= part.total {
         call.workspace.ended(id);
     }
-    Ok(shown(&execution, &part, offset))
+    let mut out = shown(&execution, &part, offset);
+    if execution.state() == ExecutionState::Running {
+        match question::about(open, id, "").await {
+            Ok(Some(approval)) => out.push_str(&text::note(&text::asked(&approval))),
+            Ok(None) => {}
+            Err(error) => return Err(call.failed(&error).await),
+        }
+    }
+    Ok(out)
 }
 
 async fn grown(
@@ -145,7 +154,7 @@ fn take(part: &mut Part, offset: u64, data: &Bytes) {
 }
 
 fn shown(execution: &Execution, part: &Part, offset: u64) -> String {
-    let mut out = text::foreign(&part.bytes);
+    let mut out = text::output(&part.bytes);
     if part.from > offset {
         out.insert_str(0, &text::note(&format!("bytes {offset} to {} are no longer held", part.from)));
     }
@@ -162,7 +171,7 @@ fn shown(execution: &Execution, part: &Part, offset: u64) -> String {
     };
     let end = if succeeded(outcome) { "exited with code 0".to_owned() } else { sentence(Some(outcome)) };
     out.push_str(&text::note(&format!("{read}; the command has ended: {end}")));
-    for note in outcome.notes.iter().filter(|note| note.code != "output_shortened") {
+    for note in outcome.notes.iter().filter(|note| note.code != text::SHORTENED) {
         out.push_str(&text::note(&escape::line(note.text.as_bytes())));
     }
     out

@@ -299,3 +299,18 @@ fn rules_about_hosts_are_part_of_the_network_that_warnings_are_about() {
     let off = Profile::from_toml(off, "off.toml", &parent).unwrap().network_layers().unwrap();
     assert!(!warnings("curl https://b.example", &off).is_empty(), "`none` wins over rules that allow");
 }
+
+#[test]
+fn a_profile_that_only_warns_refuses_no_public_host() {
+    let warns = "name = \"warns\"\nextends = \"sandboxed\"\nnetwork = { allow = [\"pypi\"], deny = [\"no.example\"], warn = true }\n";
+    let profile = Profile::from_toml(warns, "warns.toml", &|_| None).unwrap();
+    let layers = profile.network_layers().unwrap();
+    assert_eq!(warnings("curl https://other.example", &layers), []);
+    for refused in ["curl https://no.example", "curl http://10.0.0.1/"] {
+        assert_eq!(warnings(refused, &layers).first().map(|(code, _)| *code), Some("network_refused"), "{refused}");
+    }
+    // A profile with its own key does not inherit the mode.
+    let strict = "name = \"again\"\nextends = \"warns\"\nnetwork.allow = [\"pypi\"]\n";
+    let strict = Profile::from_toml(strict, "again.toml", &|_| Some(profile.clone())).unwrap();
+    assert!(!warnings("curl https://other.example", &strict.network_layers().unwrap()).is_empty());
+}

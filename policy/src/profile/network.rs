@@ -25,13 +25,15 @@ pub(super) struct Network {
     allow: Vec<String>,
     #[serde(default)]
     deny: Vec<String>,
+    #[serde(default)]
+    warn: bool,
     /// The profile has no network, whatever its rules allow.
     #[serde(skip)]
     is_off: bool,
 }
 
 impl Network {
-    /// Replaces the allowed hosts of the parent. Denied hosts of the parent stay denied.
+    /// Replaces the allowed hosts and `warn` of the parent. Denied hosts of the parent stay denied.
     pub(super) fn apply(&mut self, given: Option<Given>) {
         let Some(given) = given else { return };
         let own = match given {
@@ -39,7 +41,7 @@ impl Network {
             Given::Other(_) => Self { is_off: true, ..Self::default() },
         };
         self.is_off = own.is_off;
-        (self.any, self.allow) = (own.any, own.allow);
+        (self.any, self.allow, self.warn) = (own.any, own.allow, own.warn);
         self.deny.extend(own.deny);
     }
 
@@ -55,6 +57,7 @@ impl Network {
             let (allow, deny) = (with(&self.allow, &own.allow), with(&self.deny, &own.deny));
             Rules::parse(self.any, &allow, &deny).and_then(|rules| rules.asking(&with(&[], &own.ask))).ok()?
         };
+        let rules = rules.warning(self.warn);
         Some(Layers::new(vec![Layer { name: LayerName::Profile, rules }]))
     }
 }

@@ -39,6 +39,8 @@ pub struct ServiceLimits {
     pub rules_per_session: u64,
     /// Remembered rules per tenant.
     pub rules_per_tenant: u64,
+    /// Open approvals of connections per tenant.
+    pub connection_approvals_per_tenant: u64,
     /// Messages that wait to be sent to one runner.
     pub link_queue: usize,
     /// Session queues that are processed concurrently.
@@ -94,6 +96,7 @@ impl Default for ServiceLimits {
             watches_per_tenant: 128,
             rules_per_session: 256,
             rules_per_tenant: 1024,
+            connection_approvals_per_tenant: 256,
             link_queue: 1024,
             drives_at_once: 64,
             attempts: 8,
@@ -186,6 +189,7 @@ impl ServiceLimits {
             ("watches_per_tenant", u64::from(self.watches_per_tenant)),
             ("rules_per_session", self.rules_per_session),
             ("rules_per_tenant", self.rules_per_tenant),
+            ("connection_approvals_per_tenant", self.connection_approvals_per_tenant),
             ("link_queue", self.link_queue as u64),
             ("drives_at_once", self.drives_at_once as u64),
             ("attempts", u64::from(self.attempts)),

@@ -134,6 +134,9 @@ pub struct Limits {
     /// Remembered rules per tenant.
     #[schemars(range(min = 1, max = RULES_MAX))]
     pub rules_per_tenant: u64,
+    /// Open approvals of connections per tenant. A further connection that a rule asks about is refused.
+    #[schemars(range(min = 1))]
+    pub connection_approvals_per_tenant: u64,
     /// Bytes of each of the two rings for the live output of one execution.
     #[schemars(range(min = RING_BYTES_MIN, max = RING_BYTES_MAX))]
     pub ring_bytes: usize,
@@ -206,6 +209,7 @@ impl Default for Limits {
             watches_per_tenant: 128,
             rules_per_session: 256,
             rules_per_tenant: 1024,
+            connection_approvals_per_tenant: 256,
             ring_bytes: 1024 * 1024,
             exchanges_per_tenant: 128,
             exchanges: 512,
@@ -339,6 +343,7 @@ pub(super) fn named(limits: &Limits, link: &Link, peers: Option<&Peers>) -> BTre
         watches_per_tenant,
         rules_per_session,
         rules_per_tenant,
+        connection_approvals_per_tenant,
         ring_bytes,
         exchanges_per_tenant,
         exchanges,

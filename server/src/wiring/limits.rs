@@ -28,6 +28,7 @@ pub(super) fn service_limits(config: &Config) -> ServiceLimits {
         watches_per_tenant: limits.watches_per_tenant,
         rules_per_session: limits.rules_per_session,
         rules_per_tenant: limits.rules_per_tenant,
+        connection_approvals_per_tenant: limits.connection_approvals_per_tenant,
         queue_wait: limits.queue_wait,
         approval_valid: limits.approval_valid,
         heartbeat_interval: link.heartbeat_interval,

@@ -1,4 +1,4 @@
-//! The adapters of the Python client work with the agent frameworks that they are for.
+//! The adapters of the Python and the TypeScript client work with the agent frameworks that they are for.
 //!
 //! Each test checks an adapter's types, its tests with a scripted agent, and its program in `docs/agents.md`, all with the
 //! framework's own package. It runs no model and needs no network.
@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 /// Third-party packages.
-mod long {
+pub(crate) mod long {
     use std::{
         fs,
         os::unix::fs::symlink,
@@ -19,7 +19,7 @@ mod long {
         process::{Process, until},
         site::PATIENCE,
         source,
-        tools::{program, project, python_packages},
+        tools::{adapters_npm, client_npm, path, program, project, python_packages},
     };
     use nix::sys::signal::Signal;
 
@@ -37,13 +37,13 @@ mod long {
     ];
 
     /// A dev whose commands find a `python`. It is stopped by a signal, so that it removes its cgroup.
-    struct Dev {
+    pub(crate) struct Dev {
         process: Process,
-        directory: ScratchDir,
+        pub(crate) directory: ScratchDir,
     }
 
     impl Dev {
-        fn start() -> Self {
+        pub(crate) fn start() -> Self {
             let directory = ScratchDir::with_prefix("airlock-test-adapters-");
             let programs = directory.path().join("bin");
             fs::create_dir(&programs).unwrap();
@@ -58,7 +58,7 @@ mod long {
             dev
         }
 
-        fn state(&self) -> PathBuf {
+        pub(crate) fn state(&self) -> PathBuf {
             self.directory.path().join("state")
         }
 
@@ -70,7 +70,7 @@ mod long {
             let output = Command::new(python)
                 .args(arguments)
                 .current_dir(client.join("adapters"))
-                .env("PYTHONPATH", path(&[client.join("src")], &packages))
+                .env("PYTHONPATH", joined(&[client.join("src")], &packages))
                 .env("PYTHONDONTWRITEBYTECODE", "1")
                 .env("AIRLOCK_STATE", self.state())
                 .env("AIRLOCK_ADAPTER", adapter)
@@ -113,8 +113,48 @@ mod long {
         }
     }
 
-    fn path(first: &[PathBuf], then: &[PathBuf]) -> std::ffi::OsString {
+    fn joined(first: &[PathBuf], then: &[PathBuf]) -> std::ffi::OsString {
         std::env::join_paths(first.iter().chain(then)).unwrap()
+    }
+
+    /// The packages are installed as `docs/agents.md` says, from caches, in a copy of the repository.
+    #[test]
+    fn vercel_ai_sdk() {
+        let dev = Dev::start();
+        let repository = dev.directory.path().join("airlock");
+        source::copy(&["clients", "docs", "proto"], &repository);
+        let script = format!(
+            "npm ci --cache {} --ignore-scripts --silent
+            npm pack --cache {} --silent --pack-destination \"$HOME\"
+            cd adapters
+            export npm_config_cache={}
+            npm ci --ignore-scripts --silent
+            npm install --no-save --ignore-scripts --silent ~/airlock-client-*.tgz
+            node24 node_modules/typescript/bin/tsc --project tsconfig.json
+            node24 --test --test-reporter=spec test/*.test.ts",
+            client_npm().display(),
+            client_npm().display(),
+            adapters_npm().display(),
+        );
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &script])
+            .current_dir(repository.join("clients/typescript"))
+            .env("AIRLOCK_STATE", dev.state())
+            .env("HOME", dev.directory.path())
+            .env("PATH", path())
+            .env("npm_config_offline", "true")
+            .env("npm_config_update_notifier", "false")
+            .env_remove("XDG_STATE_HOME")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let (report, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let log = dev.process.output();
+        assert!(output.status.success(), "{report}\n{errors}\n{log}");
+        for line in ["\u{2139} pass 10", "\u{2139} skipped 0"] {
+            assert!(report.contains(line), "no `{line}` in:\n{report}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! time.
 
 mod adapters;
+mod agents;
 mod approvals;
 mod approver;
 mod archives;

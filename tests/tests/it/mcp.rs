@@ -23,12 +23,15 @@ use airlock_tests::{
 use nix::sys::signal::Signal;
 
 /// The checks that `session.py` reports, in their order.
-const CHECKS: [&str; 13] = [
+const CHECKS: [&str; 16] = [
     "commands",
     "background",
     "commands",
     "background",
     "files",
+    "wrong",
+    "closed",
+    "connected",
     "denied",
     "approved",
     "elicited",
@@ -40,6 +43,9 @@ const CHECKS: [&str; 13] = [
 ];
 /// A profile that permits no self-approval.
 const PEOPLE: &str = "name = \"people\"\nextends = \"strict\"\n[approvals]\nself_approval = false\n";
+/// A profile that asks about connections to a host that the dev permits.
+const HOSTS: &str = "name = \"hosts\"\nextends = \"agent\"\n[policy]\nask = [\"Network(pypi.org)\"]\n\
+                     [approvals]\nself_approval = true\nconnection_wait = \"5m\"\n";
 
 /// A dev, and an MCP server over HTTP. Both are stopped by a signal.
 struct Servers {
@@ -53,6 +59,7 @@ impl Servers {
         let profiles = directory.path().join("profiles");
         fs::create_dir(&profiles).unwrap();
         fs::write(profiles.join("people.toml"), PEOPLE).unwrap();
+        fs::write(profiles.join("hosts.toml"), HOSTS).unwrap();
         let mut servers = Self { processes: Vec::new(), directory };
         let state = servers.state();
         let profiles = ["--profiles".as_ref(), profiles.as_os_str()];

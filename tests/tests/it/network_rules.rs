@@ -175,12 +175,18 @@ struct Asking {
 impl Asking {
     /// `ask` and `floor` are lists of entries. With `own`, an approver may answer the approver's own requests.
     async fn new(ask: &[String], floor: &[String], own: bool) -> Self {
+        Self::limited("", ask, floor, own).await
+    }
+
+    /// `limits` are tables for the server's configuration.
+    async fn limited(limits: &str, ask: &[String], floor: &[String], own: bool) -> Self {
         let rules: Vec<String> = ask.iter().map(|entry| format!("Network({entry})")).collect();
         let profile = format!(
             "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = {rules:?}\n\
              [approvals]\nself_approval = {own}\nconnection_wait = \"5m\"\n"
         );
         let site = Site::with(Extras {
+            server_tables: limits.to_owned(),
             runner_tables: format!("[floor.network]\nallow = {floor:?}\n"),
             profiles: vec![("asks".to_owned(), profile)],
             ..Extras::default()
@@ -364,6 +370,22 @@ async fn a_flood_of_questions_is_bounded() {
     }
     assert_eq!(it.open(most).await.len(), most);
     it.client.cancel(&id).await.unwrap();
+    it.open(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_open_questions_of_a_tenant_are_a_setting() {
+    let floor = ["127.0.0.1:20001".to_owned(), "127.0.0.1:20002".to_owned()];
+    let limits = "[limits]\nconnection_approvals_per_tenant = 1\n";
+    let it = Asking::limited(limits, &["127.0.0.1".to_owned()], &floor, false).await;
+    let waits = it.start(&it.session().await, &requests(&[20_001])).await;
+    it.open(1).await;
+    let refused = it.start(&it.session().await, &requests(&[20_002])).await;
+    let (output, _, result) = it.end(&refused).await;
+    assert_eq!(output, "403\n");
+    let notes: Vec<_> = result.notes.iter().map(|note| note.text.as_str()).collect();
+    assert!(notes.iter().any(|text| text.contains("`limits.connection_approvals_per_tenant`")), "{notes:?}");
+    it.client.cancel(&waits).await.unwrap();
     it.open(0).await;
 }
 

@@ -19,17 +19,6 @@ use serde_json::{Value, json};
 /// The packages of the server with the older contract, which is written in Python.
 const PYTHON: &str = "grpcio protobuf googleapis-common-protos";
 
-/// Copies the parts of the repository that the page uses.
-fn copy_repository(to: &Path) {
-    for path in source::files().unwrap() {
-        if ["clients", "docs", "proto"].iter().any(|directory| path.starts_with(directory)) {
-            let target = to.join(&path);
-            fs::create_dir_all(target.parent().unwrap()).unwrap();
-            fs::copy(source::root().join(&path), target).unwrap();
-        }
-    }
-}
-
 /// Writes the lock of an empty project, so that npm installs the tarball's dependencies in the versions of the client's
 /// own lock. Without it, npm would ask the registry for the newest versions.
 fn write_lock(project: &Path) {
@@ -47,7 +36,7 @@ fn write_lock(project: &Path) {
 fn the_page_for_agents_leads_to_a_client_that_passes_its_tests() {
     let home = ScratchDir::with_prefix("airlock-test-typescript-");
     let repository = home.path().join("airlock");
-    copy_repository(&repository);
+    source::copy(&["clients", "docs", "proto"], &repository);
     write_lock(&home.path().join("agent-ts"));
     let page = fs::read_to_string(source::root().join("docs/agents.md")).unwrap();
     let blocks = [blocks(&page, "Start a server", "bash"), blocks(&page, "TypeScript", "bash")].concat();

@@ -17,9 +17,6 @@ use sha2::{Digest as _, Sha256};
 use super::Approvals;
 use crate::{links::Link, shared::micros};
 
-/// The most open questions about connections of one tenant.
-const OPEN_PER_TENANT: u64 = 256;
-
 impl Approvals {
     /// Creates the approval for a connection that waits on this runner, or sends the answer if there is one.
     pub(crate) async fn connection_asked(
@@ -37,7 +34,8 @@ impl Approvals {
         };
         let approval = of_connection(&record, &asked);
         let valid = micros(asked.wait.min(CONNECTION_WAIT_MAX));
-        match self.store.ask_about_connection(&approval, valid, OPEN_PER_TENANT).await? {
+        let most = self.limits.connection_approvals_per_tenant;
+        match self.store.ask_about_connection(&approval, valid, most).await? {
             ConnectionQuestion::Asked => self.changes_of(&record),
             ConnectionQuestion::Known(known) => {
                 if let Some(answer) = answer_of(&known) {
@@ -48,7 +46,7 @@ impl Approvals {
                 self.send_answer(link, &asked, unanswered("the command does not run any more")).await;
             }
             ConnectionQuestion::Full => {
-                let why = format!("{OPEN_PER_TENANT} questions about connections of the tenant are open");
+                let why = format!("the tenant has {most} open approvals of connections, the most that the server permits (`limits.connection_approvals_per_tenant`)");
                 self.send_answer(link, &asked, unanswered(&why)).await;
             }
         }

@@ -285,6 +285,9 @@ main() {
         need_project sdist "$SWEREX_SDIST"
         need_python_packages client "the packages of the Python client" "$CLIENT_WHEELS"
         need_adapters
+        # The official SDKs of E2B, for the tests of airlock-e2b.
+        need_python_packages e2b "the E2B SDK for Python" "$(grep -v '^#' tests/e2b/requirements.txt)"
+        need_npm_cache e2b-npm "the E2B SDK for JavaScript" tests/e2b
         ;;
     lint)
         need_debian python3 python3

@@ -1,6 +1,14 @@
 //! Bodies of requests and responses: bounded reading, and bodies that are written while they are sent.
 
-use std::io;
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -16,8 +24,54 @@ pub(crate) type RequestBody = BoxBody<Bytes, io::Error>;
 /// The body of a response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+/// A body that records whether it was read to its end.
+pub(crate) struct Watched<B> {
+    inner: B,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl<B: http_body::Body> Watched<B> {
+    /// Returns the body, and the record.
+    pub(crate) fn new(inner: B) -> (Self, Arc<AtomicBool>) {
+        let has_ended = Arc::new(AtomicBool::new(inner.is_end_stream()));
+        (Self { inner, has_ended: Arc::clone(&has_ended) }, has_ended)
+    }
+}
+
+impl<B: http_body::Body + Unpin> http_body::Body for Watched<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = Pin::new(&mut self.inner).poll_frame(context);
+        let has_ended = matches!(frame, Poll::Ready(None)) || self.inner.is_end_stream();
+        self.has_ended.fetch_or(has_ended, Ordering::Relaxed);
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.inner.size_hint()
+    }
+}
+
 /// The pieces of a response that wait for a slow reader.
 const QUEUE: usize = 8;
+
+/// Returns a body of a request.
+pub(crate) fn boxed<B>(body: B) -> RequestBody
+where
+    B: http_body::Body<Data = Bytes> + Send + Sync + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    body.map_err(|error| io::Error::other(error)).boxed()
+}
 
 /// Returns a whole body.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> Body {

@@ -149,12 +149,19 @@ impl Messages {
     /// Returns the single message of a request.
     ///
     /// # Errors
-    /// As for [`Messages::next`], and if there is none.
+    /// As for [`Messages::next`], and if there is none, or another one.
     pub(crate) async fn only<Q: DeserializeOwned>(mut self) -> Result<Q, Refusal> {
-        let first = timeout(FIRST, self.next())
+        let both = async {
+            let first = self.next().await?.ok_or_else(|| Refusal::invalid("the request has no message"))?;
+            // A connection whose request was not read to its end cannot be used again.
+            match self.next::<serde_json::Value>().await? {
+                None => Ok(first),
+                Some(_) => Err(Refusal::invalid("the request has more than one message")),
+            }
+        };
+        timeout(FIRST, both)
             .await
-            .map_err(|_| Refusal::new(Kind::Late, "the message of the request did not arrive in time"))?;
-        first?.ok_or_else(|| Refusal::invalid("the request has no message"))
+            .unwrap_or_else(|_| Err(Refusal::new(Kind::Late, "the request did not arrive in time")))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header, uri::Authority};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -100,16 +99,6 @@ fn target(headers: &HeaderMap, authority: Option<&Authority>) -> Option<Target> 
     let (label, _) = host.split_once('.')?;
     let (port, sandbox) = label.split_once('-')?;
     Some(Target { port: port.parse().ok()?, sandbox: sandbox.to_owned() })
-}
-
-/// Returns a body of a request for a test or a service.
-pub(crate) fn request_body<B>(body: B) -> RequestBody
-where
-    B: http_body::Body<Data = Bytes> + Send + Sync + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    use http_body_util::BodyExt as _;
-    body.map_err(|error| std::io::Error::other(error)).boxed()
 }
 
 #[cfg(test)]

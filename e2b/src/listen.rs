@@ -1,8 +1,15 @@
 //! The listener: TCP, TLS and HTTP, with limits of number and time.
 
-use std::{convert::Infallible, future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
-use http::Request;
+use http::{HeaderValue, Request, Version, header};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -20,8 +27,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    body::{Watched, boxed},
     config::{E2bConfig, TlsConfig},
-    front::{Front, request_body},
+    front::Front,
 };
 
 /// The maximum length of a request's headers in bytes.
@@ -144,8 +152,15 @@ async fn connection(
     let service = service_fn(move |request: Request<Incoming>| {
         let front = Arc::clone(&front);
         async move {
-            let request = request.map(request_body);
-            Ok::<_, Infallible>(Box::pin(front.answer(request)).await)
+            let is_first = request.version() <= Version::HTTP_11;
+            let (parts, body) = request.into_parts();
+            let (body, was_read) = Watched::new(body);
+            let mut response = Box::pin(front.answer(Request::from_parts(parts, boxed(body)))).await;
+            // A connection with the rest of a request cannot be used again, and the client must know it.
+            if is_first && !was_read.load(Ordering::Relaxed) {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());

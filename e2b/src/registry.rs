@@ -14,7 +14,7 @@ use airlock_client::v1::{
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{
     sync::{Semaphore, watch},
-    time::{sleep_until, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -37,6 +37,8 @@ const CLIENT: (&str, &str) = ("client", "airlock-e2b");
 const LABEL: &str = "e2b-sandbox";
 /// The time to close all sessions at the end.
 const CLOSE: Duration = Duration::from_secs(20);
+/// The time to end the commands of a sandbox that is paused.
+const COMMANDS: Duration = Duration::from_secs(30);
 /// The longest timeout of a command if the profile does not state it.
 const COMMAND_MAX: Duration = Duration::from_secs(1800);
 /// The executions of one page.
@@ -260,10 +262,15 @@ async fn live(registry: Arc<Registry>, sandbox: Arc<Sandbox>) {
     }
 }
 
-/// Ends every command of a sandbox.
+/// Ends every command of a sandbox, and waits for their ends for a limited time.
 async fn end_commands(sandbox: &Sandbox) -> Result<(), Refusal> {
-    for execution in running(sandbox).await? {
-        sandbox.client().cancel(&execution).await?;
+    let (client, ending) = (sandbox.client(), running(sandbox).await?);
+    for execution in &ending {
+        client.cancel(execution).await?;
+    }
+    let end = Instant::now() + COMMANDS;
+    for execution in &ending {
+        client.wait(execution, end.saturating_duration_since(Instant::now())).await?;
     }
     Ok(())
 }

@@ -75,7 +75,8 @@ pub(super) async fn pause(call: Call, id: &str) -> Answer {
     }
     if body.memory != Some(false) {
         return Err(Refusal::unsupported(
-            "a pause that keeps the memory; the mode `filesystem` ends the commands and keeps the files",
+            "a pause that keeps the memory; a pause with the mode `filesystem` (without memory) ends the commands and keeps \
+             the files",
         ));
     }
     registry.pause(&sandbox).await?;

@@ -179,9 +179,24 @@ impl Accounts {
         Ok(())
     }
 
-    /// Returns the identities for a test.
+    /// Returns accounts with these API keys, whose server does not exist.
     #[cfg(test)]
-    pub(crate) fn of(accounts: Vec<Arc<Account>>) -> Self {
-        Self(accounts)
+    #[expect(clippy::expect_used, reason = "a test")]
+    pub(crate) fn unreachable(keys: &[&str]) -> Self {
+        let account = |key: &&str| {
+            let mut settings = Settings::new("http://127.0.0.1:1");
+            settings.insecure_loopback = true;
+            settings.patience.call = std::time::Duration::ZERO;
+            Arc::new(Account {
+                name: (*key).to_owned(),
+                profile: String::new(),
+                on_ask: OnAsk::Fail,
+                places: Arc::new(Semaphore::new(2)),
+                creating: Mutex::default(),
+                hash: KeyHash::of(key),
+                client: Client::connect_lazy(settings).expect("the settings are valid"),
+            })
+        };
+        Self(keys.iter().map(account).collect())
     }
 }

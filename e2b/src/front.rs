@@ -102,29 +102,4 @@ fn target(headers: &HeaderMap, authority: Option<&Authority>) -> Option<Target> 
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
-    use super::*;
-
-    #[test]
-    fn a_sandbox_is_named_by_headers_or_by_the_host() {
-        let headers = |list: &[(&'static str, &str)]| -> HeaderMap {
-            list.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect::<HeaderMap>()
-        };
-        let expected = |port, sandbox: &str| Some(Target { port, sandbox: sandbox.to_owned() });
-        let named = headers(&[("e2b-sandbox-id", "iabc"), ("e2b-sandbox-port", "49983")]);
-        assert_eq!(target(&named, None), expected(ENVD_PORT, "iabc"));
-        assert_eq!(target(&headers(&[("host", "8000-iabc.example.com:443")]), None), expected(8000, "iabc"));
-        let authority = "49983-iabc.example.com".parse().unwrap();
-        assert_eq!(target(&HeaderMap::new(), Some(&authority)), expected(ENVD_PORT, "iabc"));
-        for (what, wrong) in [
-            ("no number", headers(&[("e2b-sandbox-id", "iabc"), ("e2b-sandbox-port", "x")])),
-            ("a port out of range", headers(&[("host", "70000-iabc.example.com")])),
-            ("an address", headers(&[("host", "127.0.0.1:3000")])),
-            ("another host", headers(&[("host", "my-server.example.com")])),
-        ] {
-            assert_eq!(target(&wrong, None), None, "{what}");
-        }
-    }
-}
+mod tests;

@@ -101,6 +101,13 @@ impl Registry {
         self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
+    /// Adds a sandbox without a session.
+    #[cfg(test)]
+    pub(crate) fn insert(&self, sandbox: &Arc<Sandbox>) {
+        let mut all = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(sandbox.id.clone(), Arc::clone(sandbox));
+    }
+
     /// Returns the sandbox whose token made a signature. The URL of a signed file names no sandbox.
     pub(crate) fn by_signature(&self, signed: &Signed<'_>) -> Option<Arc<Sandbox>> {
         let all = self.by_id.read().unwrap_or_else(PoisonError::into_inner);

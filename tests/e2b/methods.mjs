@@ -41,21 +41,26 @@ function isHidden(name, member) {
   return new RegExp(`^\\s+(private|protected)\\s+(static\\s+|readonly\\s+|get\\s+)*${member}\\b`, 'm').test(body(name))
 }
 
-function members(kind) {
+// Returns a class and those that it extends, without the internal base of all.
+function chain(kind) {
   const found = []
-  for (let at = kind; at && at.name; at = Object.getPrototypeOf(at)) {
-    if (at === Function.prototype || at.name === 'ClientFactory') break
-    const names = [...Object.getOwnPropertyNames(at), ...Object.getOwnPropertyNames(at.prototype)]
-    const skipped = ['length', 'name', 'prototype', 'constructor']
-    found.push(...names.filter((name) => !skipped.includes(name) && !isHidden(at.name, name)))
-  }
-  return [...new Set(found)].sort()
+  for (let at = kind; at && at.name && at.name !== 'ClientFactory'; at = Object.getPrototypeOf(at)) found.push(at)
+  return found
+}
+
+function members(kind) {
+  const skipped = ['length', 'name', 'prototype', 'constructor']
+  return chain(kind).flatMap((at) =>
+    [...Object.getOwnPropertyNames(at), ...Object.getOwnPropertyNames(at.prototype)].filter(
+      (name) => !skipped.includes(name) && !isHidden(at.name, name)
+    )
+  )
 }
 
 function methods(objects) {
   return objects.flatMap((object) => {
     const kind = object.constructor
-    const own = Object.keys(object).filter((name) => !isHidden(kind.name, name))
+    const own = Object.keys(object).filter((name) => !chain(kind).some((at) => isHidden(at.name, name)))
     return [...new Set([...own, ...members(kind)])].sort().map((name) => `${kind.name}.${name}`)
   })
 }

@@ -159,7 +159,9 @@ impl Accounts {
     /// Returns the account of an API key. Every key is compared, so that the time does not depend on the position.
     pub(crate) fn of_key(&self, key: &str) -> Option<&Arc<Account>> {
         let hash = KeyHash::of(key);
-        self.0.iter().fold(None, |found, account| if account.hash.matches(&hash) { Some(account) } else { found })
+        self.0
+            .iter()
+            .fold(None, |found, account| if account.hash.matches(&hash) { Some(account) } else { found })
     }
 
     /// Checks every identity. A server that cannot be reached now is no problem.
@@ -171,7 +173,10 @@ impl Accounts {
             match account.profile().await {
                 Ok(_) => {}
                 Err(refusal) if refusal.kind == Kind::Unavailable => {
-                    eprintln!("airlock-e2b: the key `{}` could not be checked: {}", account.name, refusal.message);
+                    eprintln!(
+                        "airlock-e2b: the key `{}` could not be checked: {}",
+                        account.name, refusal.message
+                    );
                 }
                 Err(refusal) => return Err(format!("key `{}`: {}", account.name, refusal.message)),
             }

@@ -75,7 +75,8 @@ pub(crate) async fn answer(
     request: Request<RequestBody>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let idempotency = parts.headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+    let idempotency =
+        parts.headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let path = parts.uri.path().to_owned();
     let is_second = path.starts_with("/v2/");
@@ -114,7 +115,9 @@ async fn route(call: Call, method: &Method, path: &[&str]) -> Answer {
         ("GET", ["sandboxes", id, "logs"]) => facts::logs(&call, id).await,
         ("POST", ["sandboxes", id, "fork"]) => {
             call.sandbox(id)?;
-            Err(Refusal::unsupported("a fork, which needs a snapshot of the memory; create a sandbox instead"))
+            Err(Refusal::unsupported(
+                "a fork, which needs a snapshot of the memory; create a sandbox instead",
+            ))
         }
         ("POST", ["sandboxes", id, "snapshots"]) => {
             call.sandbox(id)?;

@@ -13,7 +13,10 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited, StreamBody, combinators::{BoxBody, UnsyncBoxBody}};
+use http_body_util::{
+    BodyExt as _, Full, LengthLimitError, Limited, StreamBody,
+    combinators::{BoxBody, UnsyncBoxBody},
+};
 use serde::Serialize;
 use tokio::sync::mpsc;
 

@@ -232,9 +232,9 @@ impl E2bConfig {
         for (index, key) in self.keys.iter().enumerate() {
             let named = [("token_file", &key.token_file), ("cert", &key.cert), ("cert_key", &key.cert_key)];
             files.extend(
-                named.into_iter().filter_map(|(name, path)| {
-                    Some((format!("key[{index}].{name}"), path.as_deref()?))
-                }),
+                named
+                    .into_iter()
+                    .filter_map(|(name, path)| Some((format!("key[{index}].{name}"), path.as_deref()?))),
             );
         }
         files

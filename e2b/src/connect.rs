@@ -39,7 +39,11 @@ pub(crate) fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, Refusal>
 }
 
 /// Answers a single call.
-pub(crate) async fn unary<Q, A, F>(headers: &HeaderMap, body: RequestBody, call: impl FnOnce(Q) -> F) -> Response<Body>
+pub(crate) async fn unary<Q, A, F>(
+    headers: &HeaderMap,
+    body: RequestBody,
+    call: impl FnOnce(Q) -> F,
+) -> Response<Body>
 where
     Q: DeserializeOwned,
     A: Serialize,
@@ -229,7 +233,9 @@ pub(crate) fn stream() -> (Sink, Response<Body>) {
 pub(crate) fn single<T: Serialize>(result: Result<T, Refusal>) -> Response<Body> {
     let end = |value: serde_json::Value| envelope(END, &value);
     let parts = match result {
-        Ok(message) => envelope(0, &message).and_then(|first| Ok([first, end(serde_json::json!({}))?].concat())),
+        Ok(message) => {
+            envelope(0, &message).and_then(|first| Ok([first, end(serde_json::json!({}))?].concat()))
+        }
         Err(refusal) => end(serde_json::json!({"error": error(&refusal)})).map(|last| last.to_vec()),
     };
     let mut response = Response::new(body::whole(parts.unwrap_or_default()));

@@ -25,8 +25,8 @@ mod watcher;
 mod wire;
 
 pub use config::{
-    ConfigError, E2bConfig, KeyConfig, Layers, LimitsConfig, OnAsk, Overrides, ServerConfig, TlsConfig, VARIABLES,
-    schema,
+    ConfigError, E2bConfig, KeyConfig, Layers, LimitsConfig, OnAsk, Overrides, ServerConfig, TlsConfig,
+    VARIABLES, schema,
 };
 pub use listen::Listener;
 pub use token::{KeyHash, new_key};

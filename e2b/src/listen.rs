@@ -190,7 +190,8 @@ async fn acceptor(tls: &TlsConfig) -> Result<TlsAcceptor, String> {
         tokio::fs::read(path).await.map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
     };
     let (chain, key) = (read(&tls.certificate).await?, read(&tls.key).await?);
-    let wrong = |path: &std::path::Path, error: String| format!("`{}` is not usable: {error}", path.display());
+    let wrong =
+        |path: &std::path::Path, error: String| format!("`{}` is not usable: {error}", path.display());
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&chain)
         .collect::<Result<_, _>>()
         .map_err(|error| wrong(&tls.certificate, error.to_string()))?;

@@ -110,7 +110,10 @@ impl Processes {
             config: new.config,
             tag: new.tag,
             has_terminal: new.has_terminal,
-            input: tokio::sync::Mutex::new(Input { offset: Some(0), is_closed: !new.has_input && !new.has_terminal }),
+            input: tokio::sync::Mutex::new(Input {
+                offset: Some(0),
+                is_closed: !new.has_input && !new.has_terminal,
+            }),
             ended: AtomicBool::new(false),
         });
         table.by_pid.insert(process.pid, Arc::clone(&process));
@@ -128,7 +131,9 @@ impl Processes {
             Selector { tag: Some(tag), .. } => {
                 table.by_pid.values().rev().find(|process| process.tag.as_ref() == Some(tag))
             }
-            Selector { .. } => return Err(Refusal::invalid("the request selects no process; set pid or tag")),
+            Selector { .. } => {
+                return Err(Refusal::invalid("the request selects no process; set pid or tag"));
+            }
         };
         found.cloned().ok_or_else(|| Refusal::new(Kind::NotFound, format!("process {selector} not found")))
     }

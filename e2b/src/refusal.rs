@@ -121,9 +121,10 @@ impl From<&ClientError> for Refusal {
                 None,
                 ClientError::Transport { .. } | ClientError::ViewLost { .. } | ClientError::Untrusted { .. },
             ) => Self::new(Kind::Unavailable, "Airlock's server cannot be reached; try again in a moment"),
-            (None, ClientError::StartUnknown { .. }) => {
-                Self::new(Kind::Unavailable, "no answer to the start, so it is not known whether the command runs")
-            }
+            (None, ClientError::StartUnknown { .. }) => Self::new(
+                Kind::Unavailable,
+                "no answer to the start, so it is not known whether the command runs",
+            ),
             (None, ClientError::Local(message) | ClientError::Archive { message, .. }) => {
                 Self::internal(message.as_str())
             }

@@ -118,7 +118,11 @@ impl Registry {
     ///
     /// # Errors
     /// If the identity may use the mode `bypass`, if the account has too many sandboxes, and those of the server.
-    pub(crate) async fn create(self: &Arc<Self>, account: &Arc<Account>, new: New) -> Result<Arc<Sandbox>, Refusal> {
+    pub(crate) async fn create(
+        self: &Arc<Self>,
+        account: &Arc<Account>,
+        new: New,
+    ) -> Result<Arc<Sandbox>, Refusal> {
         let place = Arc::clone(&account.places).try_acquire_owned().map_err(|_| {
             Refusal::new(Kind::TooMany, "the API key has its maximum number of sandboxes; kill some first")
         })?;
@@ -162,7 +166,10 @@ impl Registry {
         self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&sandbox));
         if session.mode() == Mode::Bypass {
             self.end(&sandbox).await;
-            return Err(Refusal::new(Kind::Denied, "the session has the mode bypass, which no API key may use"));
+            return Err(Refusal::new(
+                Kind::Denied,
+                "the session has the mode bypass, which no API key may use",
+            ));
         }
         self.tasks.spawn(live(Arc::clone(self), Arc::clone(&sandbox)));
         Ok(sandbox)
@@ -231,16 +238,17 @@ impl Registry {
     /// # Errors
     /// Returns text if a session could not be closed in time.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), String> {
-        let all: Vec<_> = self.by_id.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let all: Vec<_> =
+            self.by_id.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         let mut ends: FuturesUnordered<_> = all.iter().map(|sandbox| self.end(sandbox)).collect();
         let closed = async {
             while ends.next().await.is_some() {}
             self.tasks.close();
             self.tasks.wait().await;
         };
-        timeout(CLOSE, closed)
-            .await
-            .map_err(|_| "a session could not be closed in time; it is closed after its idle timeout".to_owned())
+        timeout(CLOSE, closed).await.map_err(|_| {
+            "a session could not be closed in time; it is closed after its idle timeout".to_owned()
+        })
     }
 }
 

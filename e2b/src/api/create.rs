@@ -66,7 +66,10 @@ impl NewSandbox {
             (memory, "a pause that keeps the memory; let the timeout pause with the mode `filesystem`"),
             (resume, "resuming a paused sandbox by traffic; connect to it"),
         ];
-        unsupported.iter().find(|(is_set, _)| *is_set).map_or(Ok(()), |(_, what)| Err(Refusal::unsupported(what)))
+        unsupported
+            .iter()
+            .find(|(is_set, _)| *is_set)
+            .map_or(Ok(()), |(_, what)| Err(Refusal::unsupported(what)))
     }
 }
 
@@ -75,7 +78,9 @@ pub(super) async fn create(call: Call) -> Answer {
     let (front, account) = (Arc::clone(&call.front), Arc::clone(&call.account));
     let request = call.idempotency.clone().filter(|key| !key.is_empty());
     if request.as_ref().is_some_and(|key| key.len() > IDEMPOTENCY_BYTES) {
-        return Err(Refusal::invalid(format!("the idempotency key is longer than {IDEMPOTENCY_BYTES} bytes")));
+        return Err(Refusal::invalid(format!(
+            "the idempotency key is longer than {IDEMPOTENCY_BYTES} bytes"
+        )));
     }
     let body: NewSandbox = call.body().await?;
     // Two equal requests at the same time would create two sandboxes.

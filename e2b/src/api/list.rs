@@ -68,7 +68,9 @@ impl Query {
 /// Returns the pairs of the filter. The SDKs encode keys and values twice.
 fn metadata(text: &str) -> BTreeMap<String, String> {
     let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
-    url::form_urlencoded::parse(text.as_bytes()).map(|(key, value)| (decoded(&key), decoded(&value))).collect()
+    url::form_urlencoded::parse(text.as_bytes())
+        .map(|(key, value)| (decoded(&key), decoded(&value)))
+        .collect()
 }
 
 /// Returns one page.

@@ -50,7 +50,10 @@ pub(super) fn rules(network: Network, internet: Option<bool>) -> Result<Option<N
         Some(_) => true,
     };
     let unsupported = [
-        (is_set(&network.rules), "rules that change requests; use `network.inspect` and secrets of a profile"),
+        (
+            is_set(&network.rules),
+            "rules that change requests; use `network.inspect` and secrets of a profile",
+        ),
         (is_set(&network.egress_proxy), "a proxy of the sandbox; configure `egress.upstream` of the runner"),
         (is_set(&network.mask_request_host), "masked host names"),
     ];

@@ -23,7 +23,11 @@ pub(super) fn problems(config: &E2bConfig) -> Vec<Problem> {
         ));
     }
     if config.keys.is_empty() {
-        found.push(problem("key", "is missing", "name at least one [[key]]; `airlock-e2b new-key` prints one"));
+        found.push(problem(
+            "key",
+            "is missing",
+            "name at least one [[key]]; `airlock-e2b new-key` prints one",
+        ));
     }
     if config.templates.is_empty() {
         found.push(problem("templates", "is empty", "name at least the template: base = \"\""));
@@ -48,7 +52,11 @@ fn keys(found: &mut Vec<Problem>, keys: &[KeyConfig]) {
             found.push(problem(&field("name"), "is the name of another key", "give each key its own name"));
         }
         if !hashes.insert(&key.sha256) {
-            found.push(problem(&field("sha256"), "is the hash of another key", "create a key for each caller"));
+            found.push(problem(
+                &field("sha256"),
+                "is the hash of another key",
+                "create a key for each caller",
+            ));
         }
         let identity = match (&key.token_file, &key.cert, &key.cert_key) {
             (Some(token), None, None) => token,

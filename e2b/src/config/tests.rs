@@ -33,7 +33,10 @@ fn an_identity_belongs_to_one_key() {
     let says = parse(&format!("{SERVER}{KEY}{other}")).unwrap_err();
     assert!(says.contains("has the identity of the key `a`"), "{says}");
     let says = parse(&format!("{SERVER}{KEY}{KEY}")).unwrap_err();
-    assert!(says.contains("is the name of another key") && says.contains("is the hash of another key"), "{says}");
+    assert!(
+        says.contains("is the name of another key") && says.contains("is the hash of another key"),
+        "{says}"
+    );
 }
 
 #[test]

@@ -35,7 +35,8 @@ async fn messages_are_the_same_however_they_are_cut() {
     for size in [1, 3, 5, 7, whole.len()] {
         assert_eq!(read(&whole, size).await.unwrap(), [one.clone(), two.clone()], "pieces of {size} bytes");
     }
-    let ended = [envelope(0, &one).unwrap(), envelope(END, &json!({})).unwrap(), Bytes::from("rest")].concat();
+    let ended =
+        [envelope(0, &one).unwrap(), envelope(END, &json!({})).unwrap(), Bytes::from("rest")].concat();
     assert_eq!(read(&ended, 4).await.unwrap(), [one], "nothing after the end");
     for end in 1..whole.len() - 1 {
         let cut = whole.get(..end).unwrap();
@@ -46,7 +47,8 @@ async fn messages_are_the_same_however_they_are_cut() {
 
 #[tokio::test]
 async fn hostile_messages_are_errors() {
-    let with = |flags: u8, length: u32, text: &[u8]| [&[flags], length.to_be_bytes().as_slice(), text].concat();
+    let with =
+        |flags: u8, length: u32, text: &[u8]| [&[flags], length.to_be_bytes().as_slice(), text].concat();
     for (what, bytes, kind) in [
         ("4 GiB", with(0, u32::MAX, b""), Kind::TooLarge),
         ("compressed", with(COMPRESSED, 2, b"{}"), Kind::Unsupported),
@@ -73,7 +75,8 @@ fn other_encodings_and_deadlines_are_refused() {
     let mut packed = headers(UNARY);
     packed.insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
     assert_eq!(of_type(&packed, UNARY).unwrap_err().kind, Kind::Unsupported);
-    let timeout = |text: &str| HeaderMap::from_iter([("connect-timeout-ms".parse().unwrap(), text.parse().unwrap())]);
+    let timeout =
+        |text: &str| HeaderMap::from_iter([("connect-timeout-ms".parse().unwrap(), text.parse().unwrap())]);
     assert_eq!(deadline(&timeout("1500")).unwrap(), Some(Duration::from_millis(1500)));
     assert_eq!(deadline(&HeaderMap::new()).unwrap(), None);
     for wrong in ["-1", "1.5", "99999999999", "x", ""] {

@@ -53,7 +53,8 @@ pub(super) async fn answer(
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
     // A browser does not show what a command wrote.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    let name = percent_encoding::utf8_percent_encode(entries::name(&path), percent_encoding::NON_ALPHANUMERIC);
+    let name =
+        percent_encoding::utf8_percent_encode(entries::name(&path), percent_encoding::NON_ALPHANUMERIC);
     if let Ok(value) = HeaderValue::try_from(format!("attachment; filename*=UTF-8''{name}")) {
         headers.insert(header::CONTENT_DISPOSITION, value);
     }

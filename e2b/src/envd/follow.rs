@@ -37,8 +37,13 @@ pub(super) async fn follow(stream: Stream, mut events: Events, of: Of) {
         Of::New(new) => new.has_terminal,
         Of::Known(process) => process.has_terminal,
     };
-    let mut follower =
-        Follower { stream: &stream, of: Some(of), process: None, has_terminal, marker: text::Marker::default() };
+    let mut follower = Follower {
+        stream: &stream,
+        of: Some(of),
+        process: None,
+        has_terminal,
+        marker: text::Marker::default(),
+    };
     let result = tokio::select! {
         result = follower.run(&mut events, keepalive) => result,
         () = sleep(*limit) => {

@@ -28,7 +28,8 @@ pub(super) async fn stream(call: &Call, mut messages: Messages) -> Result<Empty,
             process = Some(running(call, &start.process)?);
         }
         if let Some(data) = message.data {
-            let process = process.as_ref().ok_or_else(|| Refusal::invalid("the first message names no process"))?;
+            let process =
+                process.as_ref().ok_or_else(|| Refusal::invalid("the first message names no process"))?;
             write(call, process, data.input).await?;
         }
     }
@@ -85,7 +86,8 @@ async fn write(call: &Call, process: &Process, given: Input) -> Result<(), Refus
     // If this call is cancelled, the position is unknown.
     let offset = input.offset.take();
     let mut source: &[u8] = &data;
-    let written = call.sandbox.client().type_into(&process.execution, offset, &mut source).await.map_err(of)?;
+    let written =
+        call.sandbox.client().type_into(&process.execution, offset, &mut source).await.map_err(of)?;
     input.offset = Some(written.accepted);
     Ok(())
 }

@@ -62,7 +62,9 @@ pub(super) fn of(execution: &Execution) -> Outcome {
         (CauseCode::TimedOut, _) => {
             Outcome { text: notes(execution), end: Err(Refusal::new(Kind::Late, sentence)) }
         }
-        (CauseCode::Cancelled, Some(Detail::Cancelled(cancelled))) if cancelled.by() == CancelledBy::Session => {
+        (CauseCode::Cancelled, Some(Detail::Cancelled(cancelled)))
+            if cancelled.by() == CancelledBy::Session =>
+        {
             Outcome { text: String::new(), end: Err(Refusal::gone()) }
         }
         (CauseCode::Cancelled, _) => told(SIGNALED, "signal: killed"),
@@ -125,7 +127,8 @@ mod tests {
         let end = end.end.unwrap();
         assert_eq!((end.exit_code, end.exited, end.error.as_deref()), (3, true, Some("exit status 3")));
         assert_eq!(of(&execution(CauseCode::Exited, exited(0))).end.unwrap().error, None);
-        let killed = of(&execution(CauseCode::Signaled, Some(Detail::Signaled(Signaled { signal: 9, core: false }))));
+        let killed =
+            of(&execution(CauseCode::Signaled, Some(Detail::Signaled(Signaled { signal: 9, core: false }))));
         assert_eq!(killed.end.unwrap().status, "signal: killed");
     }
 
@@ -136,7 +139,11 @@ mod tests {
         denied.result.as_mut().unwrap().started = Started::No.into();
         let outcome = of(&denied);
         assert_eq!(outcome.end.unwrap().exit_code, DENIED);
-        assert!(outcome.text.starts_with("airlock: denied by policy: no curl; it did not run\n"), "{}", outcome.text);
+        assert!(
+            outcome.text.starts_with("airlock: denied by policy: no curl; it did not run\n"),
+            "{}",
+            outcome.text
+        );
     }
 
     #[test]

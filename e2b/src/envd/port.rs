@@ -56,7 +56,8 @@ async fn passed(
     front.registry.tasks().spawn(async move {
         let _ = ended.run_until_cancelled(forward.relay(&mut far)).await;
     });
-    let broken = |_: hyper::Error| Refusal::new(Kind::Unavailable, "the server in the sandbox did not answer");
+    let broken =
+        |_: hyper::Error| Refusal::new(Kind::Unavailable, "the server in the sandbox did not answer");
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(near)).await.map_err(broken)?;
     let ended = sandbox.ended.clone();

@@ -30,9 +30,13 @@ pub(super) async fn answer(call: &Call, method: &str, body: RequestBody) -> Resp
     match method {
         "List" => connect::unary(headers, body, |Empty {}| call.watched(list(call))).await,
         "Update" => connect::unary(headers, body, |request| call.watched(update(call, request))).await,
-        "SendInput" => connect::unary(headers, body, |request| call.watched(input::send(call, request))).await,
+        "SendInput" => {
+            connect::unary(headers, body, |request| call.watched(input::send(call, request))).await
+        }
         "SendSignal" => connect::unary(headers, body, |request| call.watched(signal(call, request))).await,
-        "CloseStdin" => connect::unary(headers, body, |request| call.watched(input::close(call, request))).await,
+        "CloseStdin" => {
+            connect::unary(headers, body, |request| call.watched(input::close(call, request))).await
+        }
         "Start" => call.watched(started(call, body)).await.unwrap_or_else(failed),
         "Connect" => call.watched(connected(call, body)).await.unwrap_or_else(failed),
         "StreamInput" => connect::single(call.watched(streamed(call, body)).await),
@@ -108,7 +112,8 @@ async fn list(call: &Call) -> Result<ListResponse, Refusal> {
 
 async fn update(call: &Call, request: UpdateRequest) -> Result<Empty, Refusal> {
     let process = call.sandbox.processes.find(&request.process)?;
-    let size = request.pty.and_then(|pty| pty.size).ok_or_else(|| Refusal::invalid("the request has no size"))?;
+    let size =
+        request.pty.and_then(|pty| pty.size).ok_or_else(|| Refusal::invalid("the request has no size"))?;
     let size = TerminalSize { rows: size.rows, cols: size.cols };
     call.sandbox.client().resize(&process.execution, size).await?;
     Ok(Empty {})
@@ -119,11 +124,14 @@ async fn signal(call: &Call, request: SendSignalRequest) -> Result<Empty, Refusa
     let signal = match request.signal {
         Signal::Terminate => AirlockSignal::Term,
         Signal::Kill => AirlockSignal::Kill,
-        Signal::Unknown => return Err(Refusal::invalid("the signal must be SIGNAL_SIGTERM or SIGNAL_SIGKILL")),
+        Signal::Unknown => {
+            return Err(Refusal::invalid("the signal must be SIGNAL_SIGTERM or SIGNAL_SIGKILL"));
+        }
     };
     let process = call.sandbox.processes.find(&request.process)?;
     let (client, id) = (call.sandbox.client(), &process.execution);
-    let ended = || Refusal::new(Kind::NotFound, format!("process {} not found: it has ended", request.process));
+    let ended =
+        || Refusal::new(Kind::NotFound, format!("process {} not found: it has ended", request.process));
     match client.execution(id).await?.state() {
         ExecutionState::Finished => {
             process.end();

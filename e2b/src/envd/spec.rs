@@ -68,7 +68,9 @@ fn command(config: &Config, has_terminal: bool) -> String {
     match args.as_slice() {
         ["-l", "-c", text] | ["-c", text] | ["-lc", text] if is_bash => (*text).to_owned(),
         // On a terminal, bash reads its commands from there.
-        ["-i", "-l"] | ["-l", "-i"] | ["-il"] | ["-i"] | ["-l"] | [] if is_bash && has_terminal => "bash".to_owned(),
+        ["-i", "-l"] | ["-l", "-i"] | ["-il"] | ["-i"] | ["-l"] | [] if is_bash && has_terminal => {
+            "bash".to_owned()
+        }
         _ => std::iter::once(config.cmd.as_str()).chain(args).map(quoted).collect::<Vec<_>>().join(" "),
     }
 }

@@ -74,12 +74,10 @@ async fn form(
     most: u64,
 ) -> Result<Vec<serde_json::Value>, Refusal> {
     let broken = |error: multer::Error| Refusal::invalid(format!("the form is invalid: {error}"));
-    let size = multer::SizeLimit::new().whole_stream(most.saturating_mul(2)).per_field(most.saturating_add(1));
-    let mut form = multer::Multipart::with_constraints(
-        pieces,
-        boundary,
-        multer::Constraints::new().size_limit(size),
-    );
+    let size =
+        multer::SizeLimit::new().whole_stream(most.saturating_mul(2)).per_field(most.saturating_add(1));
+    let mut form =
+        multer::Multipart::with_constraints(pieces, boundary, multer::Constraints::new().size_limit(size));
     let given = query.path.as_deref().filter(|path| !path.is_empty());
     let mut written = Vec::new();
     while let Some(field) = form.next_field().await.map_err(broken)? {
@@ -141,9 +139,9 @@ where
 
 fn incomplete(error: &(dyn std::error::Error + 'static)) -> Refusal {
     match error.downcast_ref::<multer::Error>() {
-        Some(multer::Error::FieldSizeExceeded { limit, .. } | multer::Error::StreamSizeExceeded { limit }) => {
-            too_large(*limit)
-        }
+        Some(
+            multer::Error::FieldSizeExceeded { limit, .. } | multer::Error::StreamSizeExceeded { limit },
+        ) => too_large(*limit),
         _ => Refusal::invalid("the body of the request is incomplete"),
     }
 }

@@ -129,9 +129,24 @@ async fn a_signed_url_is_for_one_file_one_operation_and_a_time() {
         ("plain", format!("GET /files?path=a&signature={plain}"), "", 503),
         ("at its own host", format!("GET /files?path=a&signature={plain}"), own.as_str(), 503),
         ("at another host", format!("GET /files?path=a&signature={plain}"), foreign.as_str(), 401),
-        ("before its time", format!("GET /files?path=a&signature={valid}&signature_expiration={soon}"), "", 503),
-        ("after its time", format!("GET /files?path=a&signature={expired}&signature_expiration={past}"), "", 401),
-        ("a later time", format!("GET /files?path=a&signature={expired}&signature_expiration={soon}"), "", 401),
+        (
+            "before its time",
+            format!("GET /files?path=a&signature={valid}&signature_expiration={soon}"),
+            "",
+            503,
+        ),
+        (
+            "after its time",
+            format!("GET /files?path=a&signature={expired}&signature_expiration={past}"),
+            "",
+            401,
+        ),
+        (
+            "a later time",
+            format!("GET /files?path=a&signature={expired}&signature_expiration={soon}"),
+            "",
+            401,
+        ),
         ("without its time", format!("GET /files?path=a&signature={valid}"), "", 401),
         ("another path", format!("GET /files?path=a/../b&signature={plain}"), "", 401),
         ("another user", format!("GET /files?path=a&username=user&signature={plain}"), "", 401),
@@ -184,7 +199,9 @@ async fn limits_are_refusals_that_the_sdks_do_not_repeat() {
 #[test]
 fn a_sandbox_is_named_by_headers_or_by_the_host() {
     let headers = |list: &[(&'static str, &str)]| -> HeaderMap {
-        list.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect::<HeaderMap>()
+        list.iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect::<HeaderMap>()
     };
     let expected = |port, sandbox: &str| Some(Target { port, sandbox: sandbox.to_owned() });
     let named = headers(&[("e2b-sandbox-id", "iabc"), ("e2b-sandbox-port", "49983")]);

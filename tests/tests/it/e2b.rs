@@ -194,7 +194,13 @@ fn a_hostile_caller_gets_errors_only() {
         ("a file of no type", "POST /files?path=a", &named, b"x", 400),
         ("a signature of nobody", "GET /files?path=a&signature=v1_x", &[], b"", 401),
         ("a signature without a path", "GET /files?signature=v1_x", &[], b"", 400),
-        ("an expiration that is no time", "GET /files?path=a&signature=x&signature_expiration=y", &[], b"", 401),
+        (
+            "an expiration that is no time",
+            "GET /files?path=a&signature=x&signature_expiration=y",
+            &[],
+            b"",
+            401,
+        ),
         ("a port without its token", "GET /", &[("host", &format!("8000-{one}.x.example"))], b"", 401),
     ];
     for (what, head, headers, body, expected) in cases {
@@ -220,7 +226,10 @@ fn a_hostile_caller_gets_errors_only() {
     let (status, answer) = servers.send(start, &stream, &envelope(0, 57, whole));
     assert!(status == 200 && answer.contains("\"exitCode\":0"), "the control: {answer}\n{}", servers.log());
     let (status, answer) = servers.send("GET /v2/sandboxes", &api, b"");
-    assert!(status == 200 && answer.contains(&one) && !answer.contains(&token), "a list has no token: {answer}");
+    assert!(
+        status == 200 && answer.contains(&one) && !answer.contains(&token),
+        "a list has no token: {answer}"
+    );
 }
 
 /// Third-party packages.

@@ -29,7 +29,7 @@ pub(crate) struct Account {
     /// One permit for each sandbox.
     pub(crate) places: Arc<Semaphore>,
     /// Held while a request with an idempotency key creates a sandbox.
-    pub(crate) creating: Mutex<()>,
+    pub(crate) creating: Arc<Mutex<()>>,
     hash: KeyHash,
     client: Client,
 }
@@ -55,7 +55,7 @@ impl Account {
             profile: key.profile.clone(),
             on_ask: key.on_ask,
             places: Arc::new(Semaphore::new(usize::try_from(key.sandboxes).unwrap_or(usize::MAX))),
-            creating: Mutex::default(),
+            creating: Arc::default(),
             hash,
             client,
         })
@@ -186,7 +186,6 @@ impl Accounts {
 
     /// Returns accounts with these API keys, whose server does not exist.
     #[cfg(test)]
-    #[expect(clippy::expect_used, reason = "a test")]
     pub(crate) fn unreachable(keys: &[&str]) -> Self {
         let account = |key: &&str| {
             let mut settings = Settings::new("http://127.0.0.1:1");
@@ -197,7 +196,7 @@ impl Accounts {
                 profile: String::new(),
                 on_ask: OnAsk::Fail,
                 places: Arc::new(Semaphore::new(2)),
-                creating: Mutex::default(),
+                creating: Arc::default(),
                 hash: KeyHash::of(key),
                 client: Client::connect_lazy(settings).expect("the settings are valid"),
             })

@@ -73,7 +73,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Sync + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    body.map_err(|error| io::Error::other(error)).boxed()
+    body.map_err(io::Error::other).boxed()
 }
 
 /// Returns a whole body.

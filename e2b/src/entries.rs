@@ -13,14 +13,16 @@ use super::{
     wire::filesystem::{Entry, FileType},
 };
 
-/// The user and the group of every file in a session.
-const OWNER: &str = "agent";
+/// The name of the session's own user for the SDKs. It owns every file.
+const OWNER: &str = "user";
+/// Its name in the sandbox.
+const AGENT: &str = "agent";
 /// The home directory of that user.
 const HOME: &str = "/home/agent";
 /// The directory of relative paths.
 pub(crate) const WORKSPACE: &str = "/workspace";
 /// The users that a caller can name. All are the session's own user.
-const USERS: [&str; 3] = ["", "user", OWNER];
+const USERS: [&str; 3] = ["", OWNER, AGENT];
 /// The longest path in bytes.
 const PATH_BYTES: usize = 4096;
 /// The links that are followed to find the type of a link's target.
@@ -244,8 +246,6 @@ async fn page(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use super::*;
 
     #[test]

@@ -46,7 +46,7 @@ struct Call {
 
 impl Call {
     /// Returns the sandbox that a request names, if it has the sandbox's access token.
-    fn of(front: &Arc<Front>, headers: &HeaderMap, named: Option<Target>) -> Result<Self, Refusal> {
+    fn of(front: &Arc<Front>, headers: &HeaderMap, named: Option<&Target>) -> Result<Self, Refusal> {
         let named = named.ok_or_else(|| Refusal::invalid("the header `e2b-sandbox-id` is missing"))?;
         let sandbox = front.registry.by_id(&named.sandbox).ok_or_else(Refusal::gone)?;
         if !headers.get("x-access-token").is_some_and(|token| sandbox.token.matches(token.as_bytes())) {
@@ -124,7 +124,7 @@ pub(crate) async fn call(
     if parts.method != Method::POST {
         return refused(&Refusal::new(Kind::Unsupported, "a call of a service is a POST"));
     }
-    match Call::of(front, &parts.headers, named) {
+    match Call::of(front, &parts.headers, named.as_ref()) {
         Ok(call) if service == "process.Process" => process::answer(&call, method, body).await,
         Ok(call) => filesystem::answer(&call, method, body).await,
         Err(refusal) => without(&refusal, &id),
@@ -154,9 +154,11 @@ pub(crate) async fn plain(
 ) -> Response<Body> {
     let id = named.as_ref().map(|target| target.sandbox.clone()).unwrap_or_default();
     if path == "files" {
-        return files::answer(front, request, named).await.unwrap_or_else(|refusal| plainly(&refusal, &id));
+        return files::answer(front, request, named.as_ref())
+            .await
+            .unwrap_or_else(|refusal| plainly(&refusal, &id));
     }
-    let call = match Call::of(front, request.headers(), named) {
+    let call = match Call::of(front, request.headers(), named.as_ref()) {
         Ok(call) => call,
         Err(refusal) => return plainly(&refusal, &id),
     };

@@ -146,8 +146,6 @@ impl Processes {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use super::*;
 
     fn new(tag: &str) -> New {

@@ -39,6 +39,8 @@ const LABEL: &str = "e2b-sandbox";
 const CLOSE: Duration = Duration::from_secs(20);
 /// The time to end the commands of a sandbox that is paused.
 const COMMANDS: Duration = Duration::from_secs(30);
+/// The number of looks for commands to end.
+const ROUNDS: usize = 3;
 /// The longest timeout of a command if the profile does not state it.
 const COMMAND_MAX: Duration = Duration::from_secs(1800);
 /// The executions of one page.
@@ -279,13 +281,19 @@ async fn live(registry: Arc<Registry>, sandbox: Arc<Sandbox>) {
 
 /// Ends every command of a sandbox, and waits for their ends for a limited time.
 async fn end_commands(sandbox: &Sandbox) -> Result<(), Refusal> {
-    let (client, ending) = (sandbox.client(), running(sandbox).await?);
-    for execution in &ending {
-        client.cancel(execution).await?;
-    }
-    let end = Instant::now() + COMMANDS;
-    for execution in &ending {
-        client.wait(execution, end.saturating_duration_since(Instant::now())).await?;
+    let (client, end) = (sandbox.client(), Instant::now() + COMMANDS);
+    // A call that was already under way can start a further command.
+    for _ in 0..ROUNDS {
+        let ending = running(sandbox).await?;
+        if ending.is_empty() {
+            break;
+        }
+        for execution in &ending {
+            client.cancel(execution).await?;
+        }
+        for execution in &ending {
+            client.wait(execution, end.saturating_duration_since(Instant::now())).await?;
+        }
     }
     Ok(())
 }

@@ -99,8 +99,9 @@ fn difference(before: &Listing, after: &Listing) -> Vec<FileEvent> {
         match before.get(name) {
             None => {
                 events.push(event(name, EventType::Create));
-                // The content of a new file was written.
-                events.extend(is_file.then(|| event(name, EventType::Write)));
+                // E2B's services report these events for each file that they write.
+                let written = [EventType::Chmod, EventType::Write].map(|kind| event(name, kind));
+                events.extend(written.into_iter().filter(|_| is_file));
             }
             // The time of a directory changes with its files, which have their own events.
             Some(earlier) if earlier.content != seen.content && is_file => {
@@ -201,7 +202,15 @@ mod tests {
         let found: Vec<_> = found.iter().map(|event| (event.name.as_str(), event.kind)).collect();
         assert_eq!(
             found,
-            [("a", Remove), ("b", Write), ("c", Chmod), ("e", Create), ("e", Write), ("f", Create)]
+            [
+                ("a", Remove),
+                ("b", Write),
+                ("c", Chmod),
+                ("e", Create),
+                ("e", Chmod),
+                ("e", Write),
+                ("f", Create)
+            ]
         );
     }
 }

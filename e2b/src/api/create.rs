@@ -84,8 +84,8 @@ pub(super) async fn create(call: Call) -> Answer {
     }
     let body: NewSandbox = call.body().await?;
     // Two equal requests at the same time would create two sandboxes.
-    let _turn = match &request {
-        Some(_) => Some(account.creating.lock().await),
+    let turn = match &request {
+        Some(_) => Some(Arc::clone(&account.creating).lock_owned().await),
         None => None,
     };
     let same = |sandbox: &Arc<Sandbox>| request.is_some() && sandbox.request == request;
@@ -109,7 +109,13 @@ pub(super) async fn create(call: Call) -> Answer {
         network: rules(body.network.unwrap_or_default(), body.internet)?,
         request,
     };
-    let sandbox = front.registry.create(&account, new).await?;
+    let registry = Arc::clone(&front.registry);
+    // A caller that repeats a request that it has given up gets the sandbox of the first one.
+    let creating = front.registry.tasks().spawn(async move {
+        let _turn = turn;
+        registry.create(&account, new).await
+    });
+    let sandbox = creating.await.map_err(|error| Refusal::internal(error.to_string()))??;
     Ok(json(StatusCode::CREATED, &shown::created(&sandbox)))
 }
 

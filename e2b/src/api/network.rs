@@ -76,8 +76,6 @@ pub(super) fn rules(network: Network, internet: Option<bool>) -> Result<Option<N
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use serde_json::json;
 
     use super::*;

@@ -1,7 +1,5 @@
 //! Tests of the configuration.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use super::*;
 
 const KEY: &str = "\n[[key]]\nname = \"a\"\nsha256 = \"HASH\"\ntoken_file = \"/t/a\"\n";

@@ -1,7 +1,5 @@
 //! Tests of the protocol: cut, invalid and hostile messages.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use http_body::Frame;
 use http_body_util::StreamBody;
 use serde_json::{Value, json};

@@ -46,7 +46,7 @@ impl Query {
 pub(super) async fn answer(
     front: &Arc<Front>,
     request: Request<RequestBody>,
-    named: Option<Target>,
+    named: Option<&Target>,
 ) -> Result<Response<Body>, Refusal> {
     let (parts, body) = request.into_parts();
     let operation = match parts.method {
@@ -75,7 +75,7 @@ pub(super) async fn answer(
 fn signed(
     front: &Arc<Front>,
     headers: &HeaderMap,
-    named: Option<Target>,
+    named: Option<&Target>,
     query: &Query,
     signature: &str,
     operation: Operation,
@@ -90,7 +90,7 @@ fn signed(
     let signed = Signed { path, operation, user: &query.username, signature, expiration };
     let found = front.registry.by_signature(&signed).filter(|sandbox| {
         // A host that names a sandbox must name this one.
-        named.as_ref().is_none_or(|named| named.sandbox == sandbox.id)
+        named.is_none_or(|named| named.sandbox == sandbox.id)
     });
     let sandbox = found.ok_or_else(|| no("the signature is invalid"))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

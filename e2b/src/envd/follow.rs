@@ -31,7 +31,7 @@ pub(super) enum Of {
 
 /// Follows a process until it ends, the caller reads no more, or a limit is reached.
 pub(super) async fn follow(stream: Stream, mut events: Events, of: Of) {
-    let Stream { call, sink, limit, .. } = &stream;
+    let Stream { call, limit, .. } = &stream;
     let (keepalive, ended) = (call.keepalive(), call.sandbox.ended.clone());
     let has_terminal = match &of {
         Of::New(new) => new.has_terminal,
@@ -57,7 +57,6 @@ pub(super) async fn follow(stream: Stream, mut events: Events, of: Of) {
         Ok(End::Left) => return,
         Err(refusal) => Err(call.noticed(refusal)),
     };
-    let _ = sink;
     stream.sink.finish(result).await;
 }
 

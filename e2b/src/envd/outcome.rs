@@ -100,8 +100,6 @@ fn signal(number: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use airlock_client::v1::{
         Cause, Note, Result as WireResult, Started,
         cause::{Cancelled, Denied, Exited, Signaled},

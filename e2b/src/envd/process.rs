@@ -31,11 +31,13 @@ pub(super) async fn answer(call: &Call, method: &str, body: RequestBody) -> Resp
         "List" => connect::unary(headers, body, |Empty {}| call.watched(list(call))).await,
         "Update" => connect::unary(headers, body, |request| call.watched(update(call, request))).await,
         "SendInput" => {
-            connect::unary(headers, body, |request| call.watched(input::send(call, request))).await
+            connect::unary(headers, body, |request| call.watched(Box::pin(input::send(call, request)))).await
         }
-        "SendSignal" => connect::unary(headers, body, |request| call.watched(signal(call, request))).await,
+        "SendSignal" => {
+            connect::unary(headers, body, |request| call.watched(Box::pin(signal(call, request)))).await
+        }
         "CloseStdin" => {
-            connect::unary(headers, body, |request| call.watched(input::close(call, request))).await
+            connect::unary(headers, body, |request| call.watched(Box::pin(input::close(call, request)))).await
         }
         "Start" => call.watched(started(call, body)).await.unwrap_or_else(failed),
         "Connect" => call.watched(connected(call, body)).await.unwrap_or_else(failed),

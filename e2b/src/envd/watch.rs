@@ -74,7 +74,7 @@ async fn send(stream: &Stream, watcher: &Watcher) -> Result<(), Refusal> {
     while is_read {
         looks.tick().await;
         for event in watcher.changes(sandbox.client(), &sandbox.session).await? {
-            is_read &= sink.send(&WatchResponse::Filesystem(event)).await;
+            is_read &= sink.send(&WatchResponse::Filesystem(Box::new(event))).await;
             last = Instant::now();
         }
         if last.elapsed() >= keepalive {

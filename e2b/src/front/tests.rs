@@ -1,7 +1,5 @@
 //! Tests of the front without a server: who may call what.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
-
 use std::{
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -66,7 +64,7 @@ async fn send(front: &Arc<Front>, call: &str, headers: &[(&str, &str)], body: &s
         request = request.header(*name, *value);
     }
     let request = request.body(boxed(Full::new(Bytes::copy_from_slice(body.as_bytes())))).unwrap();
-    let response = Arc::clone(front).answer(request).await;
+    let response = Box::pin(Arc::clone(front).answer(request)).await;
     let status = response.status().as_u16();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(body.to_vec()).unwrap())

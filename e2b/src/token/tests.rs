@@ -1,7 +1,5 @@
 //! Tests of secrets and signatures.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use super::*;
 
 const NOTHING: &str = "";

@@ -120,7 +120,7 @@ pub(crate) struct FileEvent {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum WatchResponse {
     Start(Empty),
-    Filesystem(FileEvent),
+    Filesystem(Box<FileEvent>),
     Keepalive(Empty),
 }
 

@@ -9,13 +9,14 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output},
     time::Duration,
 };
 
 use airlock_mounts::ScratchDir;
 use airlock_tests::{
+    pki::Pki,
     process::{Process, until},
     site::PATIENCE,
     tools::program,
@@ -33,6 +34,11 @@ struct Servers {
 
 impl Servers {
     fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// Starts the servers with more tables in the configuration of the front.
+    fn start_with(more: &str) -> Self {
         let directory = ScratchDir::with_prefix("airlock-test-e2b-");
         let mut servers = Self { processes: Vec::new(), directory, key: String::new(), url: String::new() };
         let state = servers.state();
@@ -40,13 +46,13 @@ impl Servers {
         dev.arg("dev").arg("--state").arg(&state);
         servers.process(&mut dev);
         until("the dev accepts commands", PATIENCE, || state.join("connection.json").exists());
-        let config = servers.configure("agent.token");
+        let config = servers.configure("agent.token", more);
         let mut front = Command::new(program("airlock-e2b"));
         front.arg("--config").arg(config);
         servers.process(&mut front);
         let named = |servers: &Self| {
             let log = servers.processes.last().unwrap().output();
-            log.split_whitespace().find(|word| word.starts_with("http://")).map(str::to_owned)
+            log.split_whitespace().find(|word| word.starts_with("http")).map(str::to_owned)
         };
         until("the front listens", PATIENCE, || named(&servers).is_some());
         servers.url = named(&servers).unwrap();
@@ -64,7 +70,7 @@ impl Servers {
     }
 
     /// Writes a configuration with a new API key for an identity of the dev.
-    fn configure(&mut self, token: &str) -> PathBuf {
+    fn configure(&mut self, token: &str, more: &str) -> PathBuf {
         let made = Command::new(program("airlock-e2b")).arg("new-key").output().unwrap();
         let made = String::from_utf8(made.stdout).unwrap();
         let (key, hash) = made.split_once('\n').unwrap();
@@ -74,7 +80,7 @@ impl Servers {
         let connection: Value = serde_json::from_str(&connection).unwrap();
         let config = format!(
             "listen = \"127.0.0.1:0\"\n[server]\naddress = {}\nca = \"{keys}/ca.pem\"\n\
-             [[key]]\nname = \"test\"\n{hash}token_file = \"{keys}/{token}\"\n",
+             [[key]]\nname = \"test\"\n{hash}token_file = \"{keys}/{token}\"\n{more}",
             connection["address"],
             keys = state.join("keys").display()
         );
@@ -143,7 +149,7 @@ fn envelope(flags: u8, length: u32, text: &[u8]) -> Vec<u8> {
 #[test]
 fn an_identity_that_may_use_the_mode_bypass_is_refused() {
     let mut servers = Servers::start();
-    let config = servers.configure("client.token");
+    let config = servers.configure("client.token", "");
     let Output { status, stderr, .. } =
         Command::new(program("airlock-e2b")).arg("--config").arg(config).output().unwrap();
     let says = String::from_utf8(stderr).unwrap();
@@ -232,9 +238,32 @@ fn a_hostile_caller_gets_errors_only() {
     );
 }
 
+#[test]
+fn the_front_serves_tls_in_both_versions_of_http() {
+    let authority = ScratchDir::with_prefix("airlock-test-e2b-pki-");
+    let pki = Pki::new(authority.path());
+    let pair = pki.issue("front", &["127.0.0.1"]);
+    let (certificate, private) = (pair.certificate.display(), pair.key.display());
+    let tls = format!("[tls]\ncertificate = \"{certificate}\"\nkey = \"{private}\"\n");
+    let servers = Servers::start_with(&tls);
+    let curl = |version: &str, authority: &Path| {
+        let output = Command::new("curl")
+            .args(["--silent", "--show-error", version, "--write-out", "%{http_code} %{http_version}"])
+            .args(["--header", &format!("x-api-key: {}", servers.key), "--cacert"])
+            .arg(authority)
+            .arg(format!("{}/v2/sandboxes", servers.url))
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(curl("--http1.1", &pki.ca()), "[]200 1.1", "{}", servers.log());
+    assert_eq!(curl("--http2", &pki.ca()), "[]200 2", "{}", servers.log());
+    assert_eq!(curl("--http2", &servers.state().join("keys/ca.pem")), "000 0", "another authority");
+}
+
 /// Third-party packages.
 mod long {
-    use std::{collections::BTreeMap, path::Path};
+    use std::collections::BTreeMap;
 
     use airlock_tests::{
         source,

@@ -1,5 +1,6 @@
 //! E2B's REST API for sandboxes. An account sees its own sandboxes only.
 
+mod call;
 mod create;
 mod facts;
 mod list;
@@ -10,18 +11,16 @@ mod state;
 use std::{future::Future, sync::Arc};
 
 use http::{Method, Request, Response, StatusCode};
-use serde::de::DeserializeOwned;
+
+use call::{Answer, Call};
 
 use super::{
     account::Account,
-    body::{Body, RequestBody, collected, empty, refused},
+    body::{Body, RequestBody, empty, refused},
     front::Front,
     refusal::{Kind, Refusal},
-    sandbox::Sandbox,
 };
 
-/// The longest body of a request in bytes.
-const BODY_BYTES: usize = 256 * 1024;
 /// The time of a request.
 const REQUEST: std::time::Duration = std::time::Duration::from_secs(120);
 /// The resources of E2B that Airlock has no counterpart for.
@@ -34,39 +33,6 @@ const FOREIGN: [(&str, &str); 7] = [
     ("secrets", "secrets of E2B: the runner's proxy inserts secrets into requests"),
     ("teams", "teams"),
 ];
-
-/// A request of one account.
-struct Call {
-    front: Arc<Front>,
-    account: Arc<Account>,
-    query: String,
-    idempotency: Option<String>,
-    /// Whether the call is of the second version.
-    is_second: bool,
-    body: RequestBody,
-}
-
-impl Call {
-    /// Reads the body. An empty one has only defaults.
-    async fn body<T: DeserializeOwned>(self) -> Result<T, Refusal> {
-        let bytes = collected(self.body, BODY_BYTES).await?;
-        let text = if bytes.is_empty() { b"{}" } else { &*bytes };
-        serde_json::from_slice(text)
-            .map_err(|error| Refusal::invalid(format!("the body is not valid JSON of its type: {error}")))
-    }
-
-    /// Returns the last value of a parameter of the query.
-    fn parameter(&self, name: &str) -> Option<String> {
-        let pairs = url::form_urlencoded::parse(self.query.as_bytes());
-        pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
-    }
-
-    fn sandbox(&self, id: &str) -> Result<Arc<Sandbox>, Refusal> {
-        self.front.registry.find(&self.account, id)
-    }
-}
-
-type Answer = Result<Response<Body>, Refusal>;
 
 /// Answers a request of an account.
 pub(crate) async fn answer(

@@ -1,28 +1,20 @@
-//! The front: it finds out what a request calls, and who calls it.
+//! The state that all requests share, and who sends a request.
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response, header, uri::Authority};
+use http::{HeaderMap, header, uri::Authority};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     account::{Account, Accounts},
-    api,
-    body::{Body, RequestBody, refused},
     config::E2bConfig,
-    envd,
     refusal::{Kind, Refusal},
     registry::Registry,
 };
 
 /// The port of E2B's own services in a sandbox. It is the first part of a host name that names a sandbox.
 pub(crate) const ENVD_PORT: u16 = 49983;
-/// The calls of a sandbox's services for processes and files.
-const SERVICES: [&str; 2] = ["process.Process", "filesystem.Filesystem"];
-/// The other paths of a sandbox's services.
-const PATHS: [&str; 5] = ["files", "health", "init", "envs", "metrics"];
-
 /// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Front {
@@ -47,33 +39,11 @@ impl Front {
         }))
     }
 
-    /// Answers a request.
-    pub(crate) async fn answer(self: Arc<Self>, request: Request<RequestBody>) -> Response<Body> {
-        let path = request.uri().path().to_owned();
-        let mut parts = path.split('/').skip(1);
-        let first = parts.next().unwrap_or_default();
-        let named = target(request.headers(), request.uri().authority());
-        match (first, named) {
-            (_, Some(Target { port, sandbox })) if port != ENVD_PORT => {
-                envd::port(&self, request, sandbox, port).await
-            }
-            (service, named) if SERVICES.contains(&service) => {
-                let method = parts.next().unwrap_or_default().to_owned();
-                let service = service.to_owned();
-                envd::call(&self, request, named, (&service, &method)).await
-            }
-            (first, named) if PATHS.contains(&first) => {
-                let first = first.to_owned();
-                envd::plain(&self, request, named, &first).await
-            }
-            _ => match self.account(request.headers()) {
-                Ok(account) => api::answer(self, account, request).await,
-                Err(refusal) => refused(&refusal),
-            },
-        }
-    }
-
-    fn account(&self, headers: &HeaderMap) -> Result<Arc<Account>, Refusal> {
+    /// Returns the account of a request.
+    ///
+    /// # Errors
+    /// If the request has no API key, or a wrong one.
+    pub(crate) fn account(&self, headers: &HeaderMap) -> Result<Arc<Account>, Refusal> {
         let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
         key.and_then(|key| self.accounts.of_key(key)).cloned().ok_or_else(|| {
             Refusal::new(Kind::Unauthenticated, "the header `x-api-key` must be an API key of this server")
@@ -89,7 +59,7 @@ pub(crate) struct Target {
 }
 
 /// Returns the sandbox that the headers name, or the host: `PORT-SANDBOX.DOMAIN`.
-fn target(headers: &HeaderMap, authority: Option<&Authority>) -> Option<Target> {
+pub(crate) fn target(headers: &HeaderMap, authority: Option<&Authority>) -> Option<Target> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(sandbox) = text("e2b-sandbox-id") {
         let port = text("e2b-sandbox-port").map_or(Some(ENVD_PORT), |port| port.parse().ok())?;
@@ -100,6 +70,3 @@ fn target(headers: &HeaderMap, authority: Option<&Authority>) -> Option<Target> 
     let (port, sandbox) = label.split_once('-')?;
     Some(Target { port: port.parse().ok()?, sandbox: sandbox.to_owned() })
 }
-
-#[cfg(test)]
-mod tests;

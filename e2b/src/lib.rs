@@ -19,6 +19,7 @@ mod listen;
 mod process;
 mod refusal;
 mod registry;
+mod routes;
 mod sandbox;
 mod token;
 mod watcher;

@@ -30,6 +30,7 @@ use super::{
     body::{Watched, boxed},
     config::{E2bConfig, TlsConfig},
     front::Front,
+    routes,
 };
 
 /// The maximum length of a request's headers in bytes.
@@ -155,7 +156,7 @@ async fn connection(
             let is_first = request.version() <= Version::HTTP_11;
             let (parts, body) = request.into_parts();
             let (body, was_read) = Watched::new(body);
-            let mut response = Box::pin(front.answer(Request::from_parts(parts, boxed(body)))).await;
+            let mut response = Box::pin(routes::answer(front, Request::from_parts(parts, boxed(body)))).await;
             // A connection with the rest of a request cannot be used again, and the client must know it.
             if is_first && !was_read.load(Ordering::Relaxed) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Answer, Call,
+    call::{Answer, Call},
     network::{Network, rules},
     shown,
 };

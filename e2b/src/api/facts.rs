@@ -11,7 +11,7 @@ use airlock_client::{
     },
 };
 
-use super::{Answer, Call};
+use super::call::{Answer, Call};
 use crate::{body, refusal::Refusal, sandbox::Sandbox};
 
 /// The executions that are reported, the newest ones.

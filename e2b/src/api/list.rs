@@ -7,7 +7,10 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Answer, Call, shown};
+use super::{
+    call::{Answer, Call},
+    shown,
+};
 use crate::{body::json, refusal::Refusal, sandbox::Sandbox};
 
 /// The sandboxes of one page.

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, Call};
+use super::call::{Answer, Call};
 use crate::{body::empty, refusal::Refusal};
 
 /// E2B's entry for every address.

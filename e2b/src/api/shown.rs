@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Answer, Call};
+use super::call::{Answer, Call};
 use crate::{
     body,
     sandbox::{OnTimeout, Sandbox},

@@ -4,7 +4,11 @@ use http::{Response, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{Answer, Call, create::timeout, shown};
+use super::{
+    call::{Answer, Call},
+    create::timeout,
+    shown,
+};
 use crate::{
     body::{empty, json},
     refusal::{Kind, Refusal},

@@ -7,7 +7,7 @@ use airlock_client::{
 use http::{HeaderValue, Response, header};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::{Call, files::Query};
+use super::{call::Call, query::Query};
 use crate::{
     body::{self, Body},
     entries::{self, absolute},

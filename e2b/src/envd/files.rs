@@ -7,7 +7,7 @@ use std::{
 
 use http::{HeaderMap, Method, Request, Response};
 
-use super::{Call, download, upload};
+use super::{call::Call, download, query::Query, upload};
 use crate::{
     body::{Body, RequestBody},
     entries,
@@ -15,32 +15,6 @@ use crate::{
     refusal::{Kind, Refusal},
     token::{Operation, Signed},
 };
-
-/// The parameters of a request.
-#[derive(Debug, Default)]
-pub(super) struct Query {
-    pub(super) path: Option<String>,
-    username: String,
-    signature: Option<String>,
-    expiration: Option<String>,
-}
-
-impl Query {
-    fn of(query: &str) -> Self {
-        let mut found = Self::default();
-        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            let value = value.into_owned();
-            match &*key {
-                "path" => found.path = Some(value),
-                "username" => found.username = value,
-                "signature" => found.signature = Some(value),
-                "signature_expiration" => found.expiration = Some(value),
-                _ => {}
-            }
-        }
-        found
-    }
-}
 
 /// Answers a request for a file.
 pub(super) async fn answer(

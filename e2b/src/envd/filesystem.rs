@@ -3,7 +3,7 @@
 use airlock_client::v1::FileType as AirlockType;
 use http::Response;
 
-use super::{Call, changes, watch};
+use super::{call::Call, changes, watch};
 use crate::{
     body::{Body, RequestBody},
     connect,

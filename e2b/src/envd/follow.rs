@@ -9,7 +9,7 @@ use airlock_client::{
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Stream, outcome};
+use super::{call::Stream, outcome};
 use crate::{
     process::{New, Process},
     refusal::{Kind as Why, Refusal},

@@ -2,7 +2,7 @@
 
 use airlock_client::ClientError;
 
-use super::Call;
+use super::call::Call;
 use crate::{
     connect::Messages,
     process::Process,

@@ -6,9 +6,9 @@ use airlock_client::v1::{ExecutionState, Signal as AirlockSignal, TerminalSize};
 use http::Response;
 
 use super::{
-    Call,
+    call::{Call, open},
     follow::{Of, follow},
-    input, open, spec,
+    input, spec,
 };
 use crate::{
     body::{Body, RequestBody},

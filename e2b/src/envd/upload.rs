@@ -21,7 +21,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Call, files::Query};
+use super::{call::Call, query::Query};
 use crate::{
     body::{Body, RequestBody, json},
     entries::{self, absolute},

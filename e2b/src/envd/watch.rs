@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Response;
 use tokio::time::{Instant, interval, sleep};
 
-use super::{Call, Stream, open};
+use super::call::{Call, Stream, open};
 use crate::{
     body::{Body, RequestBody},
     connect::Messages,

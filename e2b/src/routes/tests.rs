@@ -1,4 +1,4 @@
-//! Tests of the front without a server: who may call what.
+//! Tests of requests without a server: who may call what.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -7,15 +7,21 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 use crate::{
+    account::{Account, Accounts},
     body::boxed,
     config::LimitsConfig,
     process::Processes,
+    registry::Registry,
     sandbox::{Life, OnTimeout, Sandbox},
     token::AccessToken,
     watcher::Watchers,
@@ -64,7 +70,7 @@ async fn send(front: &Arc<Front>, call: &str, headers: &[(&str, &str)], body: &s
         request = request.header(*name, *value);
     }
     let request = request.body(boxed(Full::new(Bytes::copy_from_slice(body.as_bytes())))).unwrap();
-    let response = Box::pin(Arc::clone(front).answer(request)).await;
+    let response = Box::pin(answer(Arc::clone(front), request)).await;
     let status = response.status().as_u16();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(body.to_vec()).unwrap())

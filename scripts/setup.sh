@@ -302,6 +302,9 @@ main() {
         need_adapters
         need_npm_cache adapters-npm "the packages of the adapters of the TypeScript client" clients/typescript/adapters
         need_npm_project coding-agents "Claude Code and Codex" tests/agents
+        # The official SDKs of E2B, for the tests of airlock-e2b.
+        need_python_packages e2b "the E2B SDK for Python" "$(grep -v '^#' tests/e2b/requirements.txt)"
+        need_npm_cache e2b-npm "the E2B SDK for JavaScript" tests/e2b
         ;;
     lint)
         need_debian python3 python3

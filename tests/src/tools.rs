@@ -70,6 +70,15 @@ pub fn coding_agent(path: &str) -> PathBuf {
     present(tools().join("coding-agents/node_modules").join(path))
 }
 
+/// Returns npm's cache with the E2B SDK, from which npm installs it without a network.
+///
+/// # Panics
+/// If it is missing.
+#[must_use]
+pub fn e2b_npm() -> PathBuf {
+    present(tools().join("e2b-npm/cache"))
+}
+
 /// Returns the source archive of a project.
 ///
 /// # Panics

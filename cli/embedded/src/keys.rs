@@ -21,6 +21,8 @@ use crate::state::{StateError, read_bounded, write_secret};
 pub(super) const SERVER_NAME: &str = "localhost";
 /// The name in the runner's certificate.
 pub(super) const RUNNER_NAME: &str = "dev-runner";
+/// The name of the identity that runs commands only.
+pub(super) const AGENT_NAME: &str = "dev-agent";
 
 const AUTHORITY_NAME: &str = "airlock dev authority";
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -40,6 +42,8 @@ pub(super) struct Keys {
     pub(super) token_file: PathBuf,
     /// The SHA-256 of the token, in hexadecimal.
     pub(super) token_sha256: String,
+    /// The SHA-256 of the token of an agent, in hexadecimal.
+    pub(super) agent_sha256: String,
 }
 
 /// The paths of a certificate and its key.
@@ -99,7 +103,8 @@ impl Keys {
         authority.ensure(&runner, &Leaf::named_only(RUNNER_NAME), now)?;
         let token_file = directory.join("client.token");
         let token_sha256 = ensure_token(&token_file)?;
-        Ok(Self { ca: files("ca").certificate, server, runner, token_file, token_sha256 })
+        let agent_sha256 = ensure_token(&directory.join("agent.token"))?;
+        Ok(Self { ca: files("ca").certificate, server, runner, token_file, token_sha256, agent_sha256 })
     }
 }
 

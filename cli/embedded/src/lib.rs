@@ -311,7 +311,7 @@ fn read_only_without(system: &[PathBuf], root_binds: &[Bind], target: &str) -> O
     Some(directory.display().to_string())
 }
 
-/// Returns the identity of the user, with all roles, and that of the runner.
+/// Returns the identity of the user, with all roles, that of an agent, and that of the runner.
 fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
     let user = Identity {
         name: NAME.to_owned(),
@@ -322,6 +322,15 @@ fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
         matches: Match::TokenSha256(keys.token_sha256.clone()),
         runner_ids: Vec::new(),
     };
+    // It runs commands with the default profile, and approves nothing.
+    let agent = Identity {
+        name: keys::AGENT_NAME.to_owned(),
+        tenant: NAME.to_owned(),
+        roles: vec![RoleName::Executor],
+        profiles: Vec::new(),
+        matches: Match::TokenSha256(keys.agent_sha256.clone()),
+        runner_ids: Vec::new(),
+    };
     let runner = Identity {
         name: keys::RUNNER_NAME.to_owned(),
         tenant: NAME.to_owned(),
@@ -330,7 +339,7 @@ fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
         matches: Match::CommonName(keys::RUNNER_NAME.to_owned()),
         runner_ids: Vec::new(),
     };
-    vec![user, runner]
+    vec![user, agent, runner]
 }
 
 fn runner_config(

@@ -19,6 +19,7 @@ mod contract_files;
 mod day;
 mod demo;
 mod documentation;
+mod e2b;
 mod endings;
 mod engines;
 mod exit_codes;

@@ -125,6 +125,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "runner/lifecycle",
         "client",
         "mcp",
+        "e2b",
         "cli",
         "cli/embedded",
         "tests",
@@ -269,7 +270,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn crates_depend_only_on_permitted_crates() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
-    let forbidden: [(&str, &[&str]); 26] = [
+    let forbidden: [(&str, &[&str]); 28] = [
         ("airlock-escape", &heavy),
         ("airlock-escape", &["nix", "rustix", "airlock-policy", "airlock-proto", "airlock-cli"]),
         ("airlock-policy", &heavy),
@@ -303,6 +304,8 @@ fn crates_depend_only_on_permitted_crates() {
         ("airlock-client", &["airlock-cli", "airlock-embedded", "sqlx", "object_store"]),
         ("airlock-mcp", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
         ("airlock-mcp", &["airlock-cli", "airlock-embedded", "reqwest"]),
+        ("airlock-e2b", &["airlock-server", "airlock-runner", "airlock-sandbox", "airlock-policy"]),
+        ("airlock-cli", &["airlock-e2b"]),
         ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-client", "airlock-cli"]),
         (
             "airlock-runner",

@@ -4,8 +4,16 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-const FILES: [&str; 7] =
-    ["ca.key", "ca.pem", "client.token", "runner.key", "runner.pem", "server.key", "server.pem"];
+const FILES: [&str; 8] = [
+    "agent.token",
+    "ca.key",
+    "ca.pem",
+    "client.token",
+    "runner.key",
+    "runner.pem",
+    "server.key",
+    "server.pem",
+];
 
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     fs::read_dir(directory)

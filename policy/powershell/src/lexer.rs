@@ -8,7 +8,7 @@ mod variable;
 mod word;
 
 use crate::chars::{is_blank, is_digit, is_double_quote, is_letter, is_single_quote};
-use crate::source::Map;
+use crate::source::{Map, Text};
 use crate::token::{Kind, Part, Stream, Token};
 use crate::{Fault, Parse};
 
@@ -41,8 +41,9 @@ pub(crate) struct Lexer<'s> {
     pub(crate) simple_name: bool,
     /// The remaining characters that may be read, which bounds the work of reading a part again.
     fuel: usize,
-    /// The offsets of the comments that start with `#requires`.
+    /// Whether a comment starts with `#requires`.
     pub(crate) requires: bool,
+    nested: bool,
 }
 
 impl<'s> Lexer<'s> {
@@ -58,7 +59,13 @@ impl<'s> Lexer<'s> {
             simple_name: false,
             fuel,
             requires: false,
+            nested: false,
         }
+    }
+
+    /// Returns the lexer of a text in a string of another text.
+    pub(crate) fn within(text: &'s Text, fuel: usize) -> Self {
+        Self { nested: true, ..Self::new(&text.text, text.map.clone(), fuel) }
     }
 
     pub(crate) fn fuel(&self) -> usize {
@@ -364,6 +371,17 @@ impl<'s> Lexer<'s> {
                 return rest.starts_with('|');
             }
         }
+    }
+
+    /// Reports whether the text is inside a string of another text.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.nested
+    }
+
+    /// Reports whether a line starts with `|`.
+    pub(crate) fn has_line_with_pipe(&mut self) -> bool {
+        self.fuel = self.fuel.saturating_sub(self.text.len());
+        self.text.split(['\r', '\n']).any(|line| line.trim_start_matches(is_blank).starts_with('|'))
     }
 
     fn starts_number(&self, next: char) -> bool {

@@ -26,3 +26,6 @@ pub use tree::{
 
 /// The result of a part of the parser.
 type Parse<T> = Result<T, Fault>;
+
+#[cfg(test)]
+mod tests;

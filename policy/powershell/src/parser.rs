@@ -222,7 +222,7 @@ impl<'s, 'o> Parser<'s, 'o> {
     /// Parses the expressions inside a string.
     fn nested(&mut self, text: &Text) -> Parse<()> {
         self.deeper(|outer| {
-            let lexer = Lexer::new(&text.text, text.map.clone(), outer.lexer.fuel());
+            let lexer = Lexer::within(text, outer.lexer.fuel());
             let mut inner = Parser::new(lexer, outer.out);
             inner.depth = outer.depth;
             inner.within = outer.within;

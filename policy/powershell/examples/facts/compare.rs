@@ -43,7 +43,9 @@ fn command(command: &Command, text: &str, units: &Units) -> Json {
         Call::Dot => "Dot",
     };
     let elements: Vec<Json> = command.elements.iter().map(element).collect();
-    let redirects: Vec<Json> = command.redirections.iter().map(|found| redirect(found, text)).collect();
+    let mut redirections: Vec<&Redirection> = command.redirections.iter().collect();
+    redirections.sort_by_key(|found| found.from as u8);
+    let redirects: Vec<Json> = redirections.into_iter().map(|found| redirect(found, text)).collect();
     json!({"name": command.name(), "call": call, "start": start, "end": end, "elements": elements,
         "redirects": redirects})
 }

@@ -1,6 +1,7 @@
 //! Commands, with their names, parameters and arguments.
 
 use super::Parser;
+use super::expression::no_splat;
 use crate::Parse;
 use crate::lexer::Mode;
 use crate::source::Span;
@@ -164,6 +165,7 @@ impl Parser<'_, '_> {
             let Some(argument) = self.argument(Place::Argument, next)? else {
                 return self.fault("missing_value_of_parameter", token);
             };
+            no_splat(&argument.value, argument.span)?;
             span.end = argument.span.end;
             value = Some(argument);
         }
@@ -205,7 +207,9 @@ impl Parser<'_, '_> {
         }
         self.in_mode(Mode::Command, |parser| {
             let token = parser.next()?;
-            parser.argument(place, token)
+            let found = parser.argument(place, token)?;
+            found.iter().try_for_each(|found| no_splat(&found.value, found.span))?;
+            Ok(found)
         })
     }
 
@@ -222,6 +226,7 @@ impl Parser<'_, '_> {
             if !more && values.is_empty() {
                 return Ok(Some(value));
             }
+            no_splat(&value.value, value.span)?;
             values.push(value);
             if !more {
                 break;

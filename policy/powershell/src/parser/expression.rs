@@ -5,7 +5,7 @@ use crate::Parse;
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::Kind;
-use crate::tree::{Argument, Assignment, Value};
+use crate::tree::{Argument, Assignment, Fault, Value};
 
 /// An expression, as far as its value matters.
 #[derive(Debug, Clone)]
@@ -22,6 +22,14 @@ impl Expr {
     /// Returns an expression from the start of this one to the end of another.
     pub(super) fn until(&self, value: Value, end: Span) -> Self {
         Self { value, span: Span { start: self.span.start, end: end.end } }
+    }
+}
+
+/// Fails if the value is `@name`, which only a command can have as an argument.
+pub(super) fn no_splat(value: &Value, span: Span) -> Parse<()> {
+    match value {
+        Value::Splat(_) => Err(Fault { code: "splat_outside_command", at: span.start }),
+        _ => Ok(()),
     }
 }
 
@@ -113,11 +121,12 @@ impl Parser<'_, '_> {
         let Some(found) = found else {
             return Ok(None);
         };
+        no_splat(&found.value, found.span)?;
         if !matches!(self.peek()?, Kind::PlusPlus | Kind::MinusMinus) {
             return Ok(Some(found));
         }
         let operator = self.next()?;
-        self.assigned(&found);
+        self.assigned(&found, false)?;
         let end = self.place(&operator);
         Ok(Some(found.until(Value::Operation, end)))
     }
@@ -129,7 +138,7 @@ impl Parser<'_, '_> {
             return self.fault("missing_operand", &operator);
         };
         if matches!(kind, Kind::PlusPlus | Kind::MinusMinus) {
-            self.assigned(&operand);
+            self.assigned(&operand, false)?;
         }
         let span = Span { start: self.place(&operator).start, end: operand.span.end };
         let value = if kind == Kind::Comma {
@@ -176,23 +185,22 @@ impl Parser<'_, '_> {
         Ok(Some(Expr::new(value, Span { start, end })))
     }
 
-    /// Records that the text assigns to this expression.
-    pub(super) fn assigned(&mut self, target: &Expr) {
-        self.assigned_value(&target.value, target.span);
+    /// Records that the text assigns to this expression, with `=` if it is plain.
+    pub(super) fn assigned(&mut self, target: &Expr, plain: bool) -> Parse<()> {
+        self.assigned_value(&target.value, target.span, plain)
     }
 
-    fn assigned_value(&mut self, value: &Value, span: Span) {
-        match value {
-            Value::Variable(name) => {
-                self.out.assignments.push(Assignment { variable: Some(name.clone()), span });
+    fn assigned_value(&mut self, value: &Value, span: Span, plain: bool) -> Parse<()> {
+        let variable = match value {
+            Value::Variable(name) => Some(name.clone()),
+            Value::Converted(inner) => return self.assigned_value(inner, span, plain),
+            Value::Array(values) if plain => {
+                return values.iter().try_for_each(|value| self.assigned_value(&value.value, value.span, plain));
             }
-            Value::Converted(inner) => self.assigned_value(inner, span),
-            Value::Array(values) => {
-                for value in values {
-                    self.assigned_value(&value.value, value.span);
-                }
-            }
-            _ => self.out.assignments.push(Assignment { variable: None, span }),
-        }
+            Value::Member | Value::Invocation | Value::Index | Value::Parentheses => None,
+            _ => return Err(Fault { code: "invalid_target", at: span.start }),
+        };
+        self.out.assignments.push(Assignment { variable, span });
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Accesses to members and elements.
 
 use super::Parser;
-use super::expression::Expr;
+use super::expression::{Expr, no_splat};
 use crate::Parse;
 use crate::lexer::Mode;
 use crate::source::Span;
@@ -23,6 +23,7 @@ impl Parser<'_, '_> {
 
     /// Parses accesses, of which the first operator is known.
     pub(super) fn members(&mut self, first: Token, value: Expr, of_type: Option<&str>) -> Parse<Expr> {
+        no_splat(&value.value, value.span)?;
         let mut target = match (&value.value, of_type) {
             (_, Some(name)) => Target::Type(name.to_owned()),
             (Value::Variable(name), None) => Target::Variable(name.clone()),

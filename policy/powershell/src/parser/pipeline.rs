@@ -12,17 +12,15 @@ use crate::tree::{ConstructKind, Redirection, RedirectionTarget};
 impl Parser<'_, '_> {
     /// Parses an assignment, or pipelines joined by `&&` and `||`. Returns `None` if there is nothing.
     pub(super) fn pipeline_chain(&mut self) -> Parse<Option<Span>> {
-        let (mut expression, assigns) = self.in_mode(Mode::Expression, |parser| {
+        let (mut expression, operator) = self.in_mode(Mode::Expression, |parser| {
             let expression = parser.expression(false)?;
             let assigns = expression.is_some() && parser.peek()?.is_assignment();
-            if assigns {
-                parser.next()?;
-            }
-            Ok((expression, assigns))
+            let operator = if assigns { Some(parser.next()?.kind) } else { None };
+            Ok((expression, operator))
         })?;
-        if let Some(target) = expression.as_ref().filter(|_| assigns) {
+        if let (Some(target), Some(operator)) = (&expression, operator) {
             let span = target.span;
-            self.assigned(target);
+            self.assigned(target, operator == Kind::Equals)?;
             self.skip_lines()?;
             return match self.deeper(Self::statement)? {
                 Some(value) => Ok(Some(Span { start: span.start, end: value.end })),
@@ -72,10 +70,8 @@ impl Parser<'_, '_> {
                 None if whole.is_some() || self.peek()? == Kind::Pipe => return self.missing("empty_part"),
                 None => {}
             }
-            if self.peek()? == Kind::NewLine
-                && self.ahead.as_ref().is_some_and(|token| self.lexer.pipe_follows(token.end))
-            {
-                self.skip_lines()?;
+            if self.peek()? == Kind::NewLine {
+                self.continue_after_line()?;
             }
             match self.peek()? {
                 Kind::Pipe => {
@@ -96,6 +92,17 @@ impl Parser<'_, '_> {
                 _ => return self.missing("unexpected_token"),
             }
         }
+    }
+
+    /// Skips line ends before a `|`. In a string, PowerShell looks for it in the wrong place.
+    fn continue_after_line(&mut self) -> Parse<()> {
+        if self.lexer.is_nested() && self.lexer.has_line_with_pipe() {
+            return self.missing("pipe_after_line_in_string");
+        }
+        if self.ahead.as_ref().is_some_and(|token| self.lexer.pipe_follows(token.end)) {
+            self.skip_lines()?;
+        }
+        Ok(())
     }
 
     /// Parses the redirections of an expression.

@@ -13,7 +13,8 @@ pub(crate) use entries::{
     Warning, WarningPair, WarningText, Writer,
 };
 pub(crate) use kinds::{
-    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target};
+    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+};
 
 use std::cmp::Ordering;
 

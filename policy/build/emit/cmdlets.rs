@@ -39,7 +39,8 @@ fn aliases(out: &mut String, name: &str, aliases: &BTreeMap<String, String>) -> 
 fn parameters(out: &mut String, cmdlet: &str, all: &[String]) -> Result {
     let mut seen = BTreeSet::new();
     for text in all {
-        let parameter = Parameter::parse(text).ok_or_else(|| format!("`{text}` of `{cmdlet}` is no parameter"))?;
+        let parameter =
+            Parameter::parse(text).ok_or_else(|| format!("`{text}` of `{cmdlet}` is no parameter"))?;
         if !parameter.names.iter().all(|name| seen.insert(name.to_lowercase())) {
             return Err(format!("`{text}` of `{cmdlet}` is listed twice"));
         }

@@ -20,8 +20,8 @@ pub use parser::parse;
 pub use source::Span;
 pub use token::Stream;
 pub use tree::{
-    Argument, Assignment, Call, Command, Construct, ConstructKind, Element, Fault, Member, Quote, Redirection,
-    RedirectionTarget, Script, Target, TypeName, TypeUse, Value,
+    Argument, Assignment, Call, Command, Construct, ConstructKind, Element, Fault, Member, Quote,
+    Redirection, RedirectionTarget, Script, Target, TypeName, TypeUse, Value,
 };
 
 /// The result of a part of the parser.

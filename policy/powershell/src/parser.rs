@@ -10,11 +10,11 @@ mod primary;
 mod statement;
 mod types;
 
+use crate::Parse;
 use crate::lexer::{Lexer, Mode};
 use crate::source::{Map, Span, Text};
 use crate::token::{Kind, Token};
 use crate::tree::{Construct, ConstructKind, Fault, Script};
-use crate::Parse;
 
 /// The deepest nesting of a text that is understood.
 const MAX_DEPTH: usize = 64;

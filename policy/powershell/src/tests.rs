@@ -50,9 +50,10 @@ fn commands_are_found_inside_everything() {
     assert_eq!(shown("switch (a) { b { c } default { d } }"), ["a", "c", "d"]);
     assert_eq!(shown("try { a } catch [int] { b } finally { c }"), ["a", "b", "c"]);
     assert_eq!(shown("function f($x = (a)) { begin { b } end { c } }"), ["a", "b", "c"]);
-    assert_eq!(shown("class C { [int] $x = (a); C() : base((b)) { c } static [void] M() { d } }"), [
-        "a", "b", "c", "d"
-    ]);
+    assert_eq!(
+        shown("class C { [int] $x = (a); C() : base((b)) { c } static [void] M() { d } }"),
+        ["a", "b", "c", "d"]
+    );
     assert_eq!(shown("$x = a; $y.z = b | c"), ["a", "b", "c"]);
     assert_eq!(shown("[x]::y((a), { b }).z{ c }"), ["a", "b", "c"]);
 }
@@ -96,7 +97,9 @@ fn names_show_whether_they_are_constant() {
 
 #[test]
 fn a_text_that_powershell_refuses_is_not_complete() {
-    for text in ["a |", "(a", "a && ", "'a", "if (a)", "1 = 2", "a ,b", "$x = @y", "a 1>&2", "a | 1", "class", "&"] {
+    for text in
+        ["a |", "(a", "a && ", "'a", "if (a)", "1 = 2", "a ,b", "$x = @y", "a 1>&2", "a | 1", "class", "&"]
+    {
         assert!(fault(text).is_some(), "{text}");
     }
     assert_eq!(fault("a\0"), Some("nul"));
@@ -132,9 +135,9 @@ fn spans_count_bytes_of_the_original_text() {
 
 /// Pieces from which hostile texts are made.
 const PIECES: &[&str] = &[
-    "$(", "\"", "'", "@\"\n", "\n\"@", "@'\n", "\n'@", "(", ")", "{", "}", "[", "]", "[a(", "@{", "$x", ".y", "::", "|",
-    "&&", "&", ";", "\n", "`", "--%", "-a:", "<#", "#>", "#", ",", "=", "++", "?", "1", "class", "if", "a", " ", "é",
-    "\u{2013}", "\u{201c}", ">", "2>&1", "${", "@x", ":",
+    "$(", "\"", "'", "@\"\n", "\n\"@", "@'\n", "\n'@", "(", ")", "{", "}", "[", "]", "[a(", "@{", "$x", ".y",
+    "::", "|", "&&", "&", ";", "\n", "`", "--%", "-a:", "<#", "#>", "#", ",", "=", "++", "?", "1", "class",
+    "if", "a", " ", "é", "\u{2013}", "\u{201c}", ">", "2>&1", "${", "@x", ":",
 ];
 
 #[test]

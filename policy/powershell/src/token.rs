@@ -270,8 +270,7 @@ const COMPARISONS: &[&str] = &[
     "notmatch",
     "replace",
 ];
-const OTHERS: &[&str] =
-    &["and", "as", "band", "bor", "bxor", "f", "is", "isnot", "or", "shl", "shr", "xor"];
+const OTHERS: &[&str] = &["and", "as", "band", "bor", "bxor", "f", "is", "isnot", "or", "shl", "shr", "xor"];
 
 /// Returns the kind of the operator that a dash and this name stand for.
 pub(crate) fn operator(name: &str) -> Option<Kind> {

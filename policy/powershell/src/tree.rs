@@ -206,8 +206,8 @@ pub struct Member {
     pub target: Target,
     /// The member's name if it is constant.
     pub name: Option<String>,
-    /// The number of arguments of a call. `None` if it is not called.
-    pub arguments: Option<usize>,
+    /// The arguments of a call. `None` if it is not called.
+    pub arguments: Option<Vec<Argument>>,
     /// Whether the operator is `::`.
     pub is_static: bool,
     /// The place of the whole expression.
@@ -221,6 +221,8 @@ pub enum Target {
     Type(String),
     /// A variable.
     Variable(String),
+    /// A string in quotes.
+    String,
     /// Another expression.
     Other,
 }
@@ -288,8 +290,6 @@ pub enum ConstructKind {
     Exit,
     /// `switch -file`
     SwitchFile,
-    /// The variable of a `foreach`.
-    ForEachVariable,
     /// A parameter of a function or script block.
     Parameter,
 }

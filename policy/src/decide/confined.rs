@@ -43,7 +43,7 @@ pub(super) fn outcome(
     if !reasons.is_empty() {
         return Some(Outcome::with(Verdict::Ask, reasons));
     }
-    if request.shell != Shell::Bash || views.iter().any(|facts| is_uncertain(facts)) {
+    if request.shell == Shell::Zsh || views.iter().any(|facts| is_uncertain(facts)) {
         if let Some(reason) = destroys_in_text(request.command) {
             return Some(Outcome::new(Verdict::Ask, reason));
         }

@@ -48,8 +48,10 @@ impl Cmdlet {
         let same = |known: &&str| known.eq_ignore_ascii_case(name);
         let exact = self.all_parameters().find(|parameter| parameter.names.iter().any(|known| same(&known)));
         exact.or_else(|| {
-            let starts = |known: &&str| known.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-            let mut found = self.all_parameters().filter(|parameter| parameter.names.iter().any(|known| starts(&known)));
+            let starts =
+                |known: &&str| known.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+            let mut found =
+                self.all_parameters().filter(|parameter| parameter.names.iter().any(|known| starts(&known)));
             let first = found.next()?;
             found.next().is_none().then_some(first)
         })

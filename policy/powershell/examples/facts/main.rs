@@ -61,6 +61,7 @@ fn measure(directory: &Path, texts: &str, facts: &str) -> Result<Report, String>
 fn rows(path: &Path) -> Result<Vec<Json>, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("the file `{shown}`: {error}"))?;
-    let parse = |line: &str| serde_json::from_str(line).map_err(|error| format!("the file `{shown}`: {error}"));
+    let parse =
+        |line: &str| serde_json::from_str(line).map_err(|error| format!("the file `{shown}`: {error}"));
     text.lines().map(parse).collect()
 }

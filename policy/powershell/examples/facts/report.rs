@@ -77,7 +77,11 @@ fn share(part: usize, whole: usize) -> f64 {
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = 100.0 * share(self.complete, self.valid);
-        writeln!(out, "  {} texts, {} valid, {} complete ({percent:.2} %)", self.texts, self.valid, self.complete)?;
+        writeln!(
+            out,
+            "  {} texts, {} valid, {} complete ({percent:.2} %)",
+            self.texts, self.valid, self.complete
+        )?;
         writeln!(out, "  {} differences", self.differences.len())?;
         writeln!(out, "  construct: valid texts, complete texts")?;
         for (construct, (valid, complete)) in &self.constructs {

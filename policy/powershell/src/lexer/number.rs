@@ -112,7 +112,8 @@ impl Lexer<'_> {
             let letter = self.take().to_ascii_lowercase();
             shape.suffix.push(letter);
         }
-        let known = matches!(shape.suffix.as_str(), "" | "u" | "s" | "l" | "d" | "y" | "n" | "ul" | "us" | "uy");
+        let known =
+            matches!(shape.suffix.as_str(), "" | "u" | "s" | "l" | "d" | "y" | "n" | "ul" | "us" | "uy");
         let power = match self.peek().to_ascii_lowercase() {
             'k' => 1,
             'm' => 2,
@@ -179,7 +180,9 @@ impl Shape {
             ("", Ok(_)) => Some(true),
             ("", Err(_)) => Some(false),
             ("d", Ok(value)) if value.abs() < 1e28 && !self.digits.contains('e') => Some(true),
-            (_, Ok(value)) if self.multiplier == 1 && (0.0..100.0).contains(&value) && !self.negative => Some(true),
+            (_, Ok(value)) if self.multiplier == 1 && (0.0..100.0).contains(&value) && !self.negative => {
+                Some(true)
+            }
             _ => None,
         }
     }

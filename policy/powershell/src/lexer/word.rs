@@ -71,7 +71,8 @@ impl Lexer<'_> {
             self.take();
         }
         if self.mode == Mode::TypeName {
-            while matches!(self.peek(), '.' | '`' | '_' | '+' | '#' | '\\') || is_letter_or_digit(self.peek()) {
+            while matches!(self.peek(), '.' | '`' | '_' | '+' | '#' | '\\') || is_letter_or_digit(self.peek())
+            {
                 self.take();
             }
             return Ok(self.token(Kind::Identifier));

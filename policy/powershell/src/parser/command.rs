@@ -195,7 +195,9 @@ impl Parser<'_, '_> {
         let rest = self.lexer.verbatim();
         let span = self.place(&rest);
         parts.end = span.end;
-        parts.elements.push(Element::Argument(Argument { value: Value::String(rest.value, Quote::None), span }));
+        parts
+            .elements
+            .push(Element::Argument(Argument { value: Value::String(rest.value, Quote::None), span }));
         parts.verbatim = true;
         Ok(true)
     }

@@ -195,7 +195,9 @@ impl Parser<'_, '_> {
             Value::Variable(name) => Some(name.clone()),
             Value::Converted(inner) => return self.assigned_value(inner, span, plain),
             Value::Array(values) if plain => {
-                return values.iter().try_for_each(|value| self.assigned_value(&value.value, value.span, plain));
+                return values
+                    .iter()
+                    .try_for_each(|value| self.assigned_value(&value.value, value.span, plain));
             }
             Value::Member | Value::Invocation | Value::Index | Value::Parentheses => None,
             _ => return Err(Fault { code: "invalid_target", at: span.start }),

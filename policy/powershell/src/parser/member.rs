@@ -6,7 +6,7 @@ use crate::Parse;
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::{Kind, Token};
-use crate::tree::{Member, Target, Value};
+use crate::tree::{Argument, Member, Target, Value};
 
 impl Parser<'_, '_> {
     /// Parses the accesses that follow a value directly.
@@ -27,6 +27,7 @@ impl Parser<'_, '_> {
         let mut target = match (&value.value, of_type) {
             (_, Some(name)) => Target::Type(name.to_owned()),
             (Value::Variable(name), None) => Target::Variable(name.clone()),
+            (Value::String(..) | Value::Expandable(_), None) => Target::String,
             _ => Target::Other,
         };
         let mut whole = value;
@@ -78,7 +79,7 @@ impl Parser<'_, '_> {
         Ok(whole)
     }
 
-    fn finish_member(&mut self, own: usize, arguments: Option<usize>, span: Span) {
+    fn finish_member(&mut self, own: usize, arguments: Option<Vec<Argument>>, span: Span) {
         if let Some(member) = self.out.members.get_mut(own) {
             member.arguments = arguments;
             member.span = span;
@@ -119,34 +120,36 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// Parses the arguments of a call, after the opening bracket. Returns their number and the closing bracket.
-    fn invocation_arguments(&mut self, opening: &Token) -> Parse<(usize, Span)> {
+    /// Parses the arguments of a call, after the opening bracket. Returns them and the closing bracket.
+    fn invocation_arguments(&mut self, opening: &Token) -> Parse<(Vec<Argument>, Span)> {
         if opening.kind == Kind::LCurly {
             self.skip_lines()?;
             let block = self.script_block(opening)?;
-            return Ok((1, block.span));
+            let end = block.span;
+            return Ok((vec![Argument { value: block.value, span: block.span }], end));
         }
         self.argument_list()
     }
 
     /// Parses arguments up to the closing bracket.
-    pub(super) fn argument_list(&mut self) -> Parse<(usize, Span)> {
-        let count = self.with_commas(true, |parser| {
-            let mut count = 0;
+    pub(super) fn argument_list(&mut self) -> Parse<(Vec<Argument>, Span)> {
+        let found = self.with_commas(true, |parser| {
+            let mut found: Vec<Argument> = Vec::new();
             loop {
                 parser.skip_lines()?;
-                if parser.expression(false)?.is_none() {
-                    return if count == 0 { Ok(0) } else { parser.missing("missing_expression") };
+                match parser.expression(false)? {
+                    Some(argument) => found.push(Argument { value: argument.value, span: argument.span }),
+                    None if found.is_empty() => return Ok(found),
+                    None => return parser.missing("missing_expression"),
                 }
-                count += 1;
                 parser.skip_lines()?;
                 if parser.take_if(Kind::Comma)?.is_none() {
-                    return Ok(count);
+                    return Ok(found);
                 }
             }
         })?;
         self.skip_lines()?;
         let closing = self.expect(Kind::RParen, "missing_parenthesis")?;
-        Ok((count, self.place(&closing)))
+        Ok((found, self.place(&closing)))
     }
 }

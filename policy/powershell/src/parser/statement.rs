@@ -238,8 +238,5 @@ fn is_block_name(kind: Kind) -> bool {
 }
 
 fn is_loop(keyword: Keyword) -> bool {
-    matches!(
-        keyword,
-        Keyword::Switch | Keyword::ForEach | Keyword::For | Keyword::While | Keyword::Do
-    )
+    matches!(keyword, Keyword::Switch | Keyword::ForEach | Keyword::For | Keyword::While | Keyword::Do)
 }

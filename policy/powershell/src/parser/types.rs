@@ -189,7 +189,11 @@ impl Parser<'_, '_> {
                 }
                 Kind::Comma => {
                     self.next()?;
-                    return if self.lexer.skip_assembly() { Ok(()) } else { self.missing("missing_assembly") };
+                    return if self.lexer.skip_assembly() {
+                        Ok(())
+                    } else {
+                        self.missing("missing_assembly")
+                    };
                 }
                 _ => return Ok(()),
             }

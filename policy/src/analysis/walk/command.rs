@@ -118,7 +118,7 @@ impl Walker<'_> {
         }
     }
 
-    fn launched(&mut self, by: usize, launch: Launch) {
+    pub(super) fn launched(&mut self, by: usize, launch: Launch) {
         let above = self.launcher.replace(by);
         match launch {
             Launch::Command { .. }

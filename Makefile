@@ -74,9 +74,10 @@ corpus: setup-test ## measure policy and sandbox on a directory of labelled comm
 	@cargo run --quiet --locked --package airlock-policy --example corpus -- '$(CORPUS)'
 	@cargo run --quiet --locked --package airlock-fuzz --bin corpus-forced -- '$(CORPUS)'
 
-powershell: setup-test ## compare the PowerShell parser with facts about PowerShell: make powershell FACTS=DIR
+powershell: setup-test ## compare parser and policy with facts about PowerShell: make powershell FACTS=DIR
 	@[ -n '$(FACTS)' ] || { echo 'make powershell: name a directory of facts, as in: make powershell FACTS=DIR' >&2; exit 2; }
 	@cargo run --quiet --locked --package airlock-powershell --example facts -- '$(FACTS)'
+	@cargo run --quiet --locked --package airlock-policy --example powershell -- '$(FACTS)'
 
 fmt: ## format the code
 	@cargo fmt --all

@@ -298,7 +298,7 @@ impl<'s> Lexer<'s> {
         Ok(Token { flag: appends, ..self.token(Kind::ToFile(Stream::of(char))) })
     }
 
-    /// Skips the rest of a comment in one line.
+    /// Skips the rest of a comment in one line, after its `#`.
     fn skip_line_comment(&mut self) {
         let rest = self.rest();
         let length = rest.find(['\r', '\n']).unwrap_or(rest.len());
@@ -331,7 +331,10 @@ impl<'s> Lexer<'s> {
                 ';' if semicolons => {
                     self.take();
                 }
-                '#' => self.skip_line_comment(),
+                '#' => {
+                    self.take();
+                    self.skip_line_comment();
+                }
                 '<' if self.peek_second() == '#' => {
                     self.take();
                     self.skip_block_comment()?;

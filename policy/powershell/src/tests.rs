@@ -123,6 +123,10 @@ fn assignments_members_and_definitions_are_recorded() {
     assert_eq!((&called.target, called.name.as_deref()), (&Target::Type("x.y".to_owned()), Some("z")));
     assert_eq!(script.constructs[0].kind, ConstructKind::Function);
     assert_eq!(script.constructs[0].name.as_deref(), Some("f"));
+    for text in ["#requires -Version 7", "a\n#Requires -Modules x\nb", "a #requires x"] {
+        assert_eq!(parse(text).constructs[0].kind, ConstructKind::Requires, "{text}");
+    }
+    assert!(parse("# requires\n##requires").constructs.is_empty());
 }
 
 #[test]

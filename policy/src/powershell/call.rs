@@ -33,6 +33,11 @@ impl Call {
         changes_directory(self.cmdlet)
     }
 
+    /// Reports whether the parameter with this full name is given.
+    pub(crate) fn has_parameter(&self, wanted: &str) -> bool {
+        self.is_open || self.parameters.iter().any(|(name, ..)| *name == wanted)
+    }
+
     /// Reports whether a rule in lower case may apply to the call. The order of parameters and their spelling do not
     /// matter. The readings start with the names that the command has.
     pub(crate) fn may_match(

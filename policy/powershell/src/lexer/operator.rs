@@ -183,6 +183,7 @@ impl Lexer<'_> {
             match self.peek() {
                 '#' => {
                     blanks_since_comment = true;
+                    self.take();
                     self.skip_line_comment();
                 }
                 '<' if self.peek_second() == '#' => {

@@ -179,6 +179,22 @@ impl Walker<'_> {
         }
     }
 
+    /// Adds the commands of a PowerShell text that `pwsh` runs. If they are all that runs, the text itself does not have
+    /// to be compared with rules.
+    pub(super) fn powershell_by(&mut self, index: usize, text: &[u8], span: Span) {
+        let outer = (std::mem::replace(&mut self.out.complete, true), std::mem::take(&mut self.out.hides));
+        self.nested_powershell(index, text, span);
+        let launched = self.out.commands.get(index + 1..).unwrap_or_default();
+        let all_seen = self.out.complete
+            && !self.out.hides
+            && !launched.iter().any(|found| found.opaque || found.powershell.is_some());
+        self.out.complete &= outer.0;
+        self.out.hides |= outer.1;
+        if let Some(found) = self.out.commands.get_mut(index).filter(|_| all_seen) {
+            found.powershell = None;
+        }
+    }
+
     /// Adds the commands of a PowerShell text that another command runs.
     pub(super) fn nested_powershell(&mut self, by: usize, text: &[u8], span: Span) {
         let above = self.launcher.replace(by);

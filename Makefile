@@ -6,7 +6,7 @@ COUNT ?=
 build = bash -c 'set -e; . scripts/lib.sh; "$$0"'
 target = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-long setup-lint help
+.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus powershell setup-run setup-test setup-long setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -74,6 +74,11 @@ corpus: setup-test ## measure policy and sandbox on a directory of labelled comm
 	@[ -n '$(CORPUS)' ] || { echo 'make corpus: name a directory of labelled commands, as in: make corpus CORPUS=DIR' >&2; exit 2; }
 	@cargo run --quiet --locked --package airlock-policy --example corpus -- '$(CORPUS)'
 	@cargo run --quiet --locked --package airlock-fuzz --bin corpus-forced -- '$(CORPUS)'
+
+powershell: setup-test ## compare parser and policy with facts about PowerShell: make powershell FACTS=DIR
+	@[ -n '$(FACTS)' ] || { echo 'make powershell: name a directory of facts, as in: make powershell FACTS=DIR' >&2; exit 2; }
+	@cargo run --quiet --locked --package airlock-powershell --example facts -- '$(FACTS)'
+	@cargo run --quiet --locked --package airlock-policy --example powershell -- '$(FACTS)'
 
 fmt: ## format the code
 	@cargo fmt --all

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{Format, Joined, Names as HostNames, Runs, Scripts, Search, Target};
+use crate::kinds::{CmdletEffect, Format, Joined, Names as HostNames, Runs, Scripts, Search, Target};
 
 /// Flags as their program's help text writes them, each with its description.
 pub(crate) type FlagList = BTreeMap<String, String>;
@@ -37,6 +37,33 @@ pub(crate) struct Tables {
     pub(crate) obeys_nothing: BTreeMap<String, Vec<String>>,
     pub(crate) destroys: BTreeMap<String, Destroys>,
     pub(crate) network: BTreeMap<String, Network>,
+    pub(crate) cmdlet: BTreeMap<String, Cmdlet>,
+    pub(crate) cmdlet_alias: BTreeMap<String, String>,
+    /// Names of programs that are aliases on Windows.
+    pub(crate) windows_alias: BTreeMap<String, String>,
+    pub(crate) cmdlet_common: CommonParameters,
+}
+
+/// A cmdlet or function of PowerShell.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cmdlet {
+    pub(crate) does: String,
+    pub(crate) effect: CmdletEffect,
+    /// The set of parameters that applies if the given ones fit several.
+    pub(crate) set: Option<String>,
+    /// Whether it has the parameters of cmdlets that change something.
+    #[serde(default)]
+    pub(crate) changes: bool,
+    #[serde(default)]
+    pub(crate) parameters: Vec<String>,
+}
+
+/// The parameters of every cmdlet.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CommonParameters {
+    pub(crate) parameters: Vec<String>,
 }
 
 /// A program that connects to other hosts.
@@ -402,6 +429,13 @@ impl Tables {
         self.warning.extend(other.warning);
         self.warning_text.extend(other.warning_text);
         self.warning_pair.extend(other.warning_pair);
+        other.cmdlet.keys().try_for_each(|name| claim("cmdlet", name))?;
+        other.cmdlet_alias.keys().try_for_each(|name| claim("cmdlet_alias", name))?;
+        other.windows_alias.keys().try_for_each(|name| claim("windows_alias", name))?;
+        self.cmdlet.extend(other.cmdlet);
+        self.cmdlet_alias.extend(other.cmdlet_alias);
+        self.windows_alias.extend(other.windows_alias);
+        self.cmdlet_common.parameters.extend(other.cmdlet_common.parameters);
         self.destroys.extend(other.destroys);
         self.network.extend(other.network);
         self.set.extend(other.set);

@@ -1,6 +1,7 @@
 //! Writes the static tables as Rust. Every list is sorted, for binary search.
 
 mod advice;
+mod cmdlets;
 mod connections;
 mod interpreters;
 mod text;
@@ -82,6 +83,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
     interpreters::write_interpreters(out, &tables.interpreter)?;
     interpreters::write_obeys(out, tables)?;
     connections::write(out, tables)?;
+    cmdlets::write(out, tables)?;
     advice::write(out, tables)
 }
 

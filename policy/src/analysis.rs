@@ -7,7 +7,7 @@ mod process;
 mod walk;
 
 pub(crate) use directory::{Directory, join};
-pub(crate) use found::{Analysis, Found};
+pub(crate) use found::{Analysis, Found, InPowerShell};
 
 use crate::decision::{Nesting, Span};
 use crate::parse::{Assign, Join, RedirOp, Script, SpanMap, Statement, Surroundings};
@@ -26,6 +26,18 @@ impl Analysis {
         analysis.endings =
             ending.and_then(|spans| ending_indices(&spans, &analysis.commands)).unwrap_or_default();
         analysis
+    }
+}
+
+impl Analysis {
+    /// Finds the commands of a PowerShell text.
+    pub(crate) fn of_powershell(
+        text: &[u8],
+        start: &Directory,
+        surroundings: Surroundings<'_>,
+        environment: Vec<Assign>,
+    ) -> Self {
+        walk::walk_powershell(text, start.clone(), surroundings, environment)
     }
 }
 

@@ -38,10 +38,10 @@ pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
 }
 
 /// Returns the verdict of each command of the request as if it were the whole text. Explains the decision to a person.
-/// It does not affect decisions. Empty if the shell's text is not parsed or is too long.
+/// It does not affect decisions. Empty if the text is too long.
 #[must_use]
 pub fn parts(request: &Request<'_>, profile: &Profile) -> Vec<Part> {
-    if request.command.len() > limits::MAX_COMMAND_BYTES || request.shell == Shell::Pwsh {
+    if request.command.len() > limits::MAX_COMMAND_BYTES {
         return Vec::new();
     }
     let parts = || {
@@ -60,8 +60,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     let rules = RuleSet::new(request, profile);
     let mode = effective_mode(request, profile);
-    let (plain, behind) =
-        if request.shell == Shell::Pwsh { (Facts::none(), None) } else { Facts::all(request, profile) };
+    let (plain, behind) = Facts::all(request, profile);
     let (facts, other) = views(request, &plain, behind.as_ref());
     let mut outcome = steps(request, profile, &rules, (facts, other), mode);
     if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
@@ -74,7 +73,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     let mut decision = facts.report(outcome, profile);
     // A read-only run has no aliases, so the text must be read-only without them, too.
     let by_alias = other.is_some_and(|other| !other.is_read_only());
-    if by_alias || request.unsandboxed.is_some() || request.shell != Shell::Bash {
+    if by_alias || request.unsandboxed.is_some() || request.shell == Shell::Zsh {
         decision.read_only = false;
         decision.concurrency_safe = false;
     }
@@ -121,7 +120,7 @@ fn steps(
 ) -> Outcome {
     let views: Vec<&Facts<'_>> = std::iter::once(facts).chain(other).collect();
     let unseen = |facts: &&Facts<'_>| !facts.analysis.complete || facts.has_opaque();
-    let searched = rules.any_forbids() && (request.shell != Shell::Bash || views.iter().any(unseen));
+    let searched = rules.any_forbids() && (request.shell == Shell::Zsh || views.iter().any(unseen));
     let unquoted = searched.then(|| Unquoted::of(request.command));
     let raw = unquoted.as_ref().map(|unquoted| RawViews::new(request.command, unquoted));
     let opaque = powershell::Text::all(request, rules, &views);
@@ -156,10 +155,6 @@ fn steps(
     if mode == Mode::Bypass && request.unsandboxed.is_none() {
         let message = "the mode `bypass` allows every command that no rule denies or asks about";
         return Outcome::new(Verdict::Allow, Reason::new("mode_bypass", message, None));
-    }
-    if request.shell == Shell::Pwsh {
-        let message = "Airlock does not parse PowerShell";
-        return Outcome::new(Verdict::Ask, Reason::new("shell_not_supported", message, None));
     }
     if let Some(outcome) = views.iter().find_map(|facts| misparsed(facts)) {
         return outcome;

@@ -156,6 +156,31 @@ pub struct FoundCommand {
     pub read_only: bool,
     /// The category for user interfaces.
     pub category: Category,
+    /// The reading of a command of PowerShell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub powershell: Option<PowerShellCommand>,
+}
+
+/// A command of PowerShell, as PowerShell resolves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PowerShellCommand {
+    /// The name as written, if it is constant.
+    pub name: Option<String>,
+    /// The cmdlet that the name stands for, if it is one.
+    pub command: Option<String>,
+    /// The parameters of the cmdlet.
+    pub parameters: Vec<BoundParameter>,
+}
+
+/// A parameter with the values that are bound to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BoundParameter {
+    /// The full name.
+    pub name: String,
+    /// The values; `None` for a value that the text does not show.
+    pub values: Vec<Option<String>>,
+    /// The position.
+    pub span: Span,
 }
 
 /// A requirement that the runner must satisfy, or else refuse the command.

@@ -1,6 +1,7 @@
 //! Facts about the commands that do not depend on rules: proofs, paths, problems. They are computed once and used
 //! by every step.
 
+mod cmdlet;
 pub(crate) mod codes;
 mod zsh;
 
@@ -83,7 +84,8 @@ impl<'a> Facts<'a> {
     ) -> Self {
         let start = Directory::at(request.cwd.unwrap_or(request.workspace));
         let surroundings = Surroundings::of_home(environment.home);
-        let mut analysis = Analysis::of(text, &start, surroundings, environment.assignments());
+        let find = if request.shell == Shell::Pwsh { Analysis::of_powershell } else { Analysis::of };
+        let mut analysis = find(text, &start, surroundings, environment.assignments());
         if let Some(expanded) = expanded {
             analysis.map_spans(|span| expanded.original(span));
             if !expanded.complete {
@@ -96,7 +98,7 @@ impl<'a> Facts<'a> {
         let functions = request.snapshot.into_iter().flat_map(Snapshot::functions).cloned();
         analysis.defined.extend(functions);
         let line = request.command.iter().position(|byte| *byte == b'\n');
-        if let Some(at) = line.filter(|_| !analysis.complete) {
+        if let Some(at) = line.filter(|_| !analysis.complete && request.shell != Shell::Pwsh) {
             analysis.problems.push(Problem { code: "newlines", span: Span::new(at, at + 1) });
         }
         let places = Places {
@@ -131,7 +133,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(crate) fn has_opaque(&self) -> bool {
-        self.analysis.commands.iter().any(|found| found.opaque)
+        self.analysis.hides || self.analysis.commands.iter().any(|found| found.opaque)
     }
 
     pub(crate) fn is_free_of_git_and_outside(&self) -> bool {
@@ -219,6 +221,9 @@ pub(crate) fn problem_reason(problem: &Problem) -> Reason {
 }
 
 fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
+    if found.call().is_some() {
+        return cmdlet::facts(found, analysis, places);
+    }
     let writes = paths::writer_paths(found);
     let proof = readonly::prove(found, analysis);
     let mut words: Vec<PathWord> = paths::redirect_writes(found).collect();

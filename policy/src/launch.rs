@@ -1,6 +1,7 @@
 //! The commands that a command launches: words or text that another program runs. It makes hidden commands visible and
 //! makes no decision.
 
+mod arguments;
 mod batch;
 mod builtins;
 mod languages;

@@ -26,6 +26,7 @@ mod meaning;
 mod parse;
 mod paths;
 mod permit;
+mod powershell;
 mod profile;
 mod readonly;
 mod request;

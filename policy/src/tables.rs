@@ -1,6 +1,7 @@
 //! Knowledge about programs: the data of `tables/*.toml`, compiled by `build/`. This module defines
 //! the lookups. The modules `readonly`, `launch` and `paths` use the data.
 
+pub(crate) mod cmdlets;
 mod data;
 mod entries;
 mod kinds;
@@ -11,7 +12,9 @@ pub(crate) use entries::{
     Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
     Warning, WarningPair, WarningText, Writer,
 };
-pub(crate) use kinds::{Format, Joined, Names, Runs, Scripts, Search, Takes, Target};
+pub(crate) use kinds::{
+    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+};
 
 use std::cmp::Ordering;
 

@@ -40,7 +40,10 @@ fn a_line_in_gives_a_line_out_in_the_promised_shape() {
 fn rules_shell_cwd_and_mode_of_a_line_count() {
     let out = answer(r#"{"command":"git push","rules":{"deny":["Bash(git push:*)"]}}"#);
     assert_eq!((&out["decision"], &out["reasons"][0]["rule"]), (&json!("deny"), &json!("Bash(git push:*)")));
-    assert_eq!(answer(r#"{"command":"ls","shell":"pwsh"}"#)["reasons"][0]["code"], "shell_not_supported");
+    assert_eq!(
+        answer(r#"{"command":"gi","shell":"pwsh"}"#)["commands"][0]["powershell"]["command"],
+        "Get-Item"
+    );
     assert_eq!(answer(r#"{"command":"cat ../x","cwd":"/workspace/a"}"#)["decision"], "allow");
     assert_eq!(answer(r#"{"command":"make","mode":"plan"}"#)["decision"], "deny");
     assert_eq!(answer(r#"{"command":"ls"}"#)["requires"], json!(["read_only_mount", "trusted_path"]));

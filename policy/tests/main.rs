@@ -18,6 +18,7 @@ mod never_panics;
 mod obeyed;
 mod parser_cases;
 mod pipeline;
+mod powershell;
 mod read_only_cases;
 mod rulings;
 mod shells;

@@ -148,13 +148,23 @@ mod sample {
         }
 
         #[test]
-        fn other_shells_are_never_allowed_by_the_proof(parts in prop::collection::vec(part(), 1..10)) {
+        fn zsh_is_never_allowed_by_the_proof(parts in prop::collection::vec(part(), 1..10)) {
             let text = parts.concat();
             let profile = Profile::builtin("strict").unwrap();
-            for shell in [Shell::Zsh, Shell::Pwsh] {
-                let decision = decide(&Request { shell, ..Request::bash(text.as_bytes()) }, &profile);
-                prop_assert_eq!(decision.verdict, Verdict::Ask);
-            }
+            let zsh = Request { shell: Shell::Zsh, ..Request::bash(text.as_bytes()) };
+            prop_assert_eq!(decide(&zsh, &profile).verdict, Verdict::Ask);
+        }
+
+        #[test]
+        fn powershell_is_allowed_only_if_all_of_it_is_understood(parts in prop::collection::vec(part(), 1..10)) {
+            let text = parts.concat();
+            let profile = Profile::builtin("strict").unwrap();
+            let decision = decide(&Request { shell: Shell::Pwsh, ..Request::bash(text.as_bytes()) }, &profile);
+            prop_assert_ne!(decision.reasons[0].code, "internal_fault", "{:?}", text);
+            let allowed = decision.verdict == Verdict::Allow;
+            prop_assert!(!allowed || (decision.parse_complete && decision.read_only), "{:?}", text);
+            let length = text.len();
+            prop_assert!(decision.commands.iter().all(|command| command.span.end <= length), "{:?}", text);
         }
 
         #[test]

@@ -162,11 +162,13 @@ fn other_shells_are_asked_about_and_their_deny_rules_hold() {
     let run =
         |shell, command: &str| decide(&Request { shell, ..Request::bash(command.as_bytes()) }, &profile);
     assert_eq!(code(&run(Shell::Zsh, "ls")), "zsh_not_proven");
-    assert_eq!(code(&run(Shell::Pwsh, "Get-ChildItem")), "powershell_opaque");
+    assert_eq!(code(&run(Shell::Pwsh, "Get-ChildItem")), "read_only");
+    assert_eq!(code(&run(Shell::Pwsh, "& $x")), "powershell_opaque");
+    assert_eq!(code(&run(Shell::Pwsh, "Get-ChildItem; git push")), "deny_rule");
     assert_eq!(code(&run(Shell::Zsh, "ls; git push")), "deny_rule");
-    let request = Request { shell: Shell::Pwsh, ..Request::bash(b"Get-ChildItem") };
+    let request = Request { shell: Shell::Pwsh, ..Request::bash(b"Remove-Item x") };
     let strict = Profile::builtin("strict").unwrap();
-    assert_eq!(code(&decide(&request, &strict)), "shell_not_supported");
+    assert_eq!(code(&decide(&request, &strict)), "powershell_cmdlet");
 }
 
 #[test]

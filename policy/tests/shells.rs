@@ -95,7 +95,6 @@ fn words_of_a_deny_rule_in_the_text_deny_it() {
         "& \"Remove-Item\" x",
         "Re''move-Item x",
         "\u{2018}Remove-Item\u{2019} x",
-        "Remove\u{2013}Item x",
         "gci | %{Remove-Item $_}",
         "if ($true) {\n  REMOVE-ITEM x }",
         "iex \"$(Remove-Item x)\"",
@@ -111,19 +110,25 @@ fn words_of_a_deny_rule_in_the_text_deny_it() {
 }
 
 #[test]
-fn where_a_rule_forbids_anything_text_of_powershell_is_asked_about_in_every_mode() {
-    for text in ["Get-Date", "iex ('Remove' + '-Item x')", "ri x", "push git"] {
+fn where_a_rule_forbids_anything_powershell_that_hides_commands_is_asked_about_in_every_mode() {
+    for text in [
+        "iex ('Remove' + '-Item x')",
+        "& $x",
+        "Import-Module ./m.psm1",
+        "[Diagnostics.Process]::Start('x')",
+        "1 |",
+    ] {
         for rule in ["PowerShell(Remove-Item:*)", "Bash(git push:*)", "Read(.env)"] {
             assert_eq!(verdict(Shell::Pwsh, text, &[rule]), Verdict::Ask, "{text} with {rule}");
             let asked = decided(Shell::Pwsh, text, Mode::Bypass, &[], &[rule]);
-            assert_eq!(asked.reasons[0].code, "powershell_opaque");
+            assert_eq!(asked.reasons[0].code, "powershell_opaque", "{text}");
         }
     }
     let asked = decided(Shell::Pwsh, "remove-item x", Mode::Bypass, &[], &["PowerShell(Remove-Item:*)"]);
     assert_eq!((asked.verdict, asked.reasons[0].code), (Verdict::Ask, "ask_rule"));
-    let plan = decided(Shell::Pwsh, "Get-Date", Mode::Plan, &["Bash(git push:*)"], &[]);
+    let plan = decided(Shell::Pwsh, "ri x", Mode::Plan, &["Bash(git push:*)"], &[]);
     assert_eq!(plan.verdict, Verdict::Deny);
-    let free = decided(Shell::Pwsh, "Get-Date", Mode::Bypass, &[], &[]);
+    let free = decided(Shell::Pwsh, "Get-Date", Mode::Bypass, &["Bash(git push:*)"], &[]);
     assert_eq!(free.verdict, Verdict::Allow);
 }
 
@@ -139,6 +144,10 @@ fn powershell_that_bash_starts_is_held_by_the_same_rules() {
         "bash -c 'pwsh -c \"git push\"'",
         "pwsh -nop <<'E'\ngit push\nE",
         "pwsh <<< 'git push'",
+        "pwsh -nop -c '& {git push}'",
+        "pwsh -NoProfile -EncodedCommand ZwBpAHQAIABwAHUAcwBoAA==",
+        "pwsh /nop /c ri x",
+        "pwsh \u{2013}nop \u{2013}c ri x",
         "echo 'git push' | pwsh -",
         "ls; timeout 5 pwsh -c 'git push' &",
     ] {

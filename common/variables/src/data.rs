@@ -178,6 +178,12 @@ pub const VARIABLES: &[Variable] = &[
     known("PS0", Steers, "expanded before each command"),
     known("PS1", Steers, "expanded before each prompt"),
     known("PS4", Reads, "expanded before each traced command, which can run programs"),
+    known(
+        "PSModuleAnalysisCachePath",
+        Steers,
+        "a file from which PowerShell reads which modules define commands",
+    ),
+    known("PSModulePath", Steers, "the location of modules of PowerShell"),
     known("PSQLRC", Steers, "a file with commands of psql"),
     known("PSQL_*", Steers, "programs that psql runs"),
     known("PYENV_*", Steers, "the python that runs"),

@@ -22,6 +22,10 @@ const NO_RULE_HELPS: &[&str] =
 /// would not allow the command.
 pub(super) fn rules(facts: &Facts<'_>, reasons: &[Reason]) -> Vec<String> {
     let no_rule_helps = reasons.iter().any(|reason| NO_RULE_HELPS.contains(&reason.code));
+    // Rules for commands of PowerShell are written by hand.
+    if facts.analysis.commands.iter().any(|found| found.in_powershell.is_some()) {
+        return Vec::new();
+    }
     if !facts.analysis.complete || !facts.analysis.problems.is_empty() || no_rule_helps {
         return Vec::new();
     }

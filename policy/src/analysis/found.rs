@@ -6,6 +6,7 @@ use super::directory::Directory;
 use crate::decision::{Nesting, Span};
 use crate::launch::base_name;
 use crate::parse::{Assign, Problem, RESERVED, Redir, Word};
+use crate::powershell::Call;
 use crate::tables::names::{is_safe_variable, is_trusted_directory};
 
 /// One command.
@@ -28,13 +29,33 @@ pub(crate) struct Found {
     pub(crate) reads: Vec<Word>,
     /// The text that it passes to PowerShell.
     pub(crate) powershell: Option<Vec<u8>>,
+    /// How PowerShell reads it, if PowerShell runs it.
+    pub(crate) in_powershell: Option<Box<InPowerShell>>,
     /// The directory in which it may run.
     pub(crate) directory: Directory,
     /// Whether its output becomes arguments of another command.
     pub(crate) feeds_arguments: bool,
 }
 
+/// A command that PowerShell runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InPowerShell {
+    /// Its elements as written, with the value of each string.
+    pub(crate) elements: Vec<(Option<String>, Span)>,
+    /// The call, if it is a cmdlet.
+    pub(crate) call: Option<Call>,
+    /// The words with each name that a rule may use for it, in lower case.
+    pub(crate) readings: Vec<Vec<Word>>,
+    /// Whether the text defines a function with its name.
+    pub(crate) is_function: bool,
+}
+
 impl Found {
+    /// Returns the call of a cmdlet, if it is one.
+    pub(crate) fn call(&self) -> Option<&Call> {
+        self.in_powershell.as_ref()?.call.as_ref()
+    }
+
     /// Returns the program as it was written.
     pub(crate) fn program(&self) -> Option<&[u8]> {
         self.words.first().and_then(|word| word.text.as_deref())
@@ -72,6 +93,8 @@ pub(crate) struct Analysis {
     pub(crate) numeric: HashSet<Vec<u8>>,
     /// Variables of the environment of every command.
     pub(crate) environment: Vec<Assign>,
+    /// Whether a part that is understood may run commands that were not found.
+    pub(crate) hides: bool,
     /// The commands that may determine a nonzero exit code of the text, the last one first. Empty
     /// if they are unknown.
     pub(crate) endings: Vec<usize>,

@@ -3,6 +3,7 @@
 
 mod command;
 mod guess;
+mod powershell;
 mod walker;
 
 use std::borrow::Cow;
@@ -26,6 +27,17 @@ pub(super) fn walk(
     let mut walker = Walker::new(start, surroundings, environment);
     walker.script(script);
     walker.out.distrust_cat();
+    walker.out
+}
+
+pub(super) fn walk_powershell(
+    text: &[u8],
+    start: Directory,
+    surroundings: Surroundings<'_>,
+    environment: Vec<Assign>,
+) -> Analysis {
+    let mut walker = Walker::new(start, surroundings, environment);
+    walker.powershell(text, None);
     walker.out
 }
 

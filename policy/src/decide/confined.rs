@@ -43,7 +43,7 @@ pub(super) fn outcome(
     if !reasons.is_empty() {
         return Some(Outcome::with(Verdict::Ask, reasons));
     }
-    if request.shell != Shell::Bash || views.iter().any(|facts| is_uncertain(facts)) {
+    if request.shell == Shell::Zsh || views.iter().any(|facts| is_uncertain(facts)) {
         if let Some(reason) = destroys_in_text(request.command) {
             return Some(Outcome::new(Verdict::Ask, reason));
         }
@@ -81,6 +81,11 @@ pub(super) fn destroys_at(
     mode: Mode,
 ) -> Option<Reason> {
     let found = facts.analysis.commands.get(index)?;
+    if removes_work(facts, index) && covering_rule(index, rules, facts, mode).is_none() {
+        let message = "the command deletes the workspace, HOME or a repository";
+        let reason = Reason::new("destroys_work", message, Some(found.span));
+        return Some(Reason { command_index: Some(index), ..reason });
+    }
     let program = found.program().map(base_name)?;
     let mut known = destroys().iter().filter(|entry| is_program(entry.command.program, program));
     let entry = known.find(|entry| does(entry, program, found, facts))?;
@@ -89,6 +94,15 @@ pub(super) fn destroys_at(
     }
     let message = format!("the command {}", entry.command.message);
     Some(Reason { command_index: Some(index), ..Reason::new("destroys_work", message, Some(found.span)) })
+}
+
+/// Reports whether the command is `Remove-Item -Recurse` of irrecoverable work.
+fn removes_work(facts: &Facts<'_>, index: usize) -> bool {
+    let call = facts.analysis.commands.get(index).and_then(Found::call);
+    let recursive =
+        call.is_some_and(|call| call.cmdlet.name == "Remove-Item" && call.has_parameter("Recurse"));
+    let paths = facts.commands.get(index).map(|command| command.paths.as_slice()).unwrap_or_default();
+    recursive && paths.iter().any(|path| path.access == Access::Delete && is_work(path, &facts.places))
 }
 
 /// Returns a reason if the words of an entry occur in a text that is not understood.

@@ -11,6 +11,7 @@ use crate::facts::Facts;
 use crate::launch::base_name;
 use crate::limits;
 use crate::paths::Located;
+use crate::powershell::Call;
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rules::globs::{PATH_STEPS, PathPattern};
@@ -268,9 +269,13 @@ impl<'a> RuleSet<'a> {
 
     /// Reports whether the rule allows every command that the words can become.
     pub(super) fn must_match(&self, rule: &Rule, found: &Found) -> bool {
-        let Some(pattern) = rule.words().filter(|_| rule.tool() == Tool::Bash) else {
+        let tool = if found.in_powershell.is_some() { Tool::PowerShell } else { Tool::Bash };
+        let Some(pattern) = rule.words().filter(|_| rule.tool() == tool) else {
             return false;
         };
+        if let Some(call) = found.call() {
+            return call.must_match(pattern, &self.budget);
+        }
         let (Some(name), Some(_)) = (found.trusted_name(), found.words.first()) else {
             return false;
         };
@@ -304,6 +309,10 @@ struct Candidate<'w> {
     forms: Vec<Vec<WordView<'w>>>,
     /// The command's flags, independent of their spelling.
     flagged: Option<FlaggedCommand<'w>>,
+    /// The readings of a command that PowerShell runs, in lower case.
+    folded: Vec<Vec<WordView<'w>>>,
+    /// The cmdlet that it calls, if it is one.
+    call: Option<&'w Call>,
     /// Whether each word may be a program that the command launches.
     opaque: bool,
     /// The loose paths of the command, once a rule has to be compared with them.
@@ -318,7 +327,14 @@ impl<'w> Candidate<'w> {
     fn of(found: &'w Found) -> Self {
         let written = word_views(&found.words);
         let Some((WordView::Known(program), rest)) = written.split_first() else {
-            return Self { forms: Vec::new(), flagged: None, opaque: false, loose_paths: OnceCell::new() };
+            return Self {
+                forms: Vec::new(),
+                flagged: None,
+                folded: Vec::new(),
+                call: None,
+                opaque: false,
+                loose_paths: OnceCell::new(),
+            };
         };
         let name = base_name(program);
         let by_name: Vec<WordView<'_>> =
@@ -331,7 +347,15 @@ impl<'w> Candidate<'w> {
             forms.insert(0, git.into_iter().chain(rest).collect());
         }
         forms.dedup();
-        Self { forms, flagged: FlaggedCommand::of(found), opaque: found.opaque, loose_paths: OnceCell::new() }
+        let folded = found.in_powershell.iter().flat_map(|own| &own.readings);
+        Self {
+            forms,
+            flagged: FlaggedCommand::of(found),
+            folded: folded.map(|words| word_views(words)).collect(),
+            call: found.call(),
+            opaque: found.opaque,
+            loose_paths: OnceCell::new(),
+        }
     }
 
     /// Reports whether the command may match the rule.
@@ -339,6 +363,17 @@ impl<'w> Candidate<'w> {
         self.forms.iter().any(|words| pattern.may_match(words, budget))
             || self.flagged.as_ref().is_some_and(|flagged| flagged.may_meet(pattern, budget))
             || (self.opaque && self.may_launch(pattern, budget))
+            || self.may_meet_in_powershell(pattern, budget)
+    }
+
+    /// Reports whether the command may match the rule as PowerShell compares names.
+    fn may_meet_in_powershell(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
+        if self.folded.is_empty() {
+            return false;
+        }
+        let lowered = pattern.lowered();
+        self.folded.iter().any(|words| lowered.may_match(words, budget))
+            || self.call.is_some_and(|call| call.may_match(&lowered, &self.folded, budget))
     }
 
     fn may_launch(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {

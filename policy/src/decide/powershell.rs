@@ -1,5 +1,6 @@
-//! PowerShell text in a request or in a bash command that starts `pwsh`. It is not parsed. Deny and ask rules
-//! are matched with it word by word; if there are such rules, the policy asks in every mode.
+//! PowerShell text that is not understood, or that may run commands that it does not show: in a request, or in a bash
+//! command that starts `pwsh`. Deny and ask rules are matched with it word by word; if there are such rules, the policy
+//! asks in every mode.
 
 use super::match_rules::RuleSet;
 use crate::decision::{Reason, Span, Verdict};
@@ -20,13 +21,15 @@ impl Text {
         Self { lowered: text.to_ascii_lowercase(), folded: Unquoted::of_powershell(text), place }
     }
 
-    /// Returns the text of a PowerShell request and the texts that its commands receive. Empty if no rule denies
-    /// or asks.
+    /// Returns the text of a PowerShell request and the texts that its commands receive, if they are not understood.
+    /// Empty if no rule denies or asks.
     pub(super) fn all(request: &Request<'_>, rules: &RuleSet<'_>, views: &[&Facts<'_>]) -> Vec<Self> {
         if !rules.any_forbids() {
             return Vec::new();
         }
-        let own = (request.shell == Shell::Pwsh).then(|| Self::new(request.command, None));
+        let unseen = |facts: &&Facts<'_>| !facts.analysis.complete || facts.has_opaque();
+        let own = (request.shell == Shell::Pwsh && views.iter().any(unseen))
+            .then(|| Self::new(request.command, None));
         let started =
             views.iter().flat_map(|facts| (0..facts.analysis.commands.len()).map(move |at| (facts, at)));
         own.into_iter().chain(started.filter_map(|(facts, at)| Self::of_command(facts, at))).collect()
@@ -48,7 +51,7 @@ impl Text {
             Verdict::Deny => rules.denied_in(&views).map(placed),
             _ => rules.asked_in(&views).map(placed).or_else(|| {
                 let message =
-                    "Airlock does not parse PowerShell, and a deny or ask rule may apply to this text";
+                    "this PowerShell text may run commands that it does not show, and a rule may apply to them";
                 rules.any_forbids().then(|| placed(Reason::new("powershell_opaque", message, None)))
             }),
         }

@@ -1,14 +1,15 @@
 //! The outcome of a step. Converts facts to the outcome of the read-only proof, and facts with an outcome to a decision.
 
 use crate::advice;
-use crate::analysis::Found;
+use crate::analysis::{Found, InPowerShell};
 use crate::decision::{
-    Assignment, Category, Decision, FoundCommand, PathUse, Reason, Redirect, Requirement, Rewrite, ShadowHit,
-    Verdict, Word,
+    Assignment, BoundParameter, Category, Decision, FoundCommand, PathUse, PowerShellCommand, Reason,
+    Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Word,
 };
 use crate::facts::{self, Facts};
 use crate::limits;
 use crate::meaning;
+use crate::powershell::Call;
 use crate::profile::Profile;
 use crate::readonly;
 
@@ -18,7 +19,8 @@ impl Facts<'_> {
         let read_only = self.is_read_only();
         let moves = self.analysis.commands.iter().any(|found| {
             let shell_itself = found.launcher.is_none();
-            shell_itself && matches!(found.program(), Some(b"cd" | b"pushd" | b"popd"))
+            let named = matches!(found.program(), Some(b"cd" | b"pushd" | b"popd"));
+            shell_itself && (named || found.call().is_some_and(Call::changes_directory))
         });
         let mut reasons = outcome.reasons;
         if outcome.verdict == Verdict::Allow {
@@ -106,11 +108,7 @@ fn reported(found: &Found, read_only: bool) -> FoundCommand {
         word.text.as_deref().map(|text| String::from_utf8_lossy(text).into_owned())
     };
     FoundCommand {
-        argv: found
-            .words
-            .iter()
-            .map(|word| Word { text: word.text.clone(), exactly_one: word.exactly_one, span: word.span })
-            .collect(),
+        argv: argv(found),
         span: found.span,
         redirects: found
             .redirects
@@ -136,6 +134,44 @@ fn reported(found: &Found, read_only: bool) -> FoundCommand {
         nesting: found.nesting.clone(),
         read_only,
         category: advice::category(found),
+        powershell: found.in_powershell.as_ref().map(|own| in_powershell(own)),
+    }
+}
+
+/// Returns the words of the command; of a command of PowerShell, its elements as written.
+fn argv(found: &Found) -> Vec<Word> {
+    match &found.in_powershell {
+        Some(own) => {
+            let word = |(text, span): &(Option<String>, Span)| {
+                let text = text.as_ref().map(|text| text.clone().into_bytes());
+                Word { exactly_one: text.is_some(), text, span: *span }
+            };
+            own.elements.iter().map(word).collect()
+        }
+        None => {
+            let word = |word: &crate::parse::Word| Word {
+                text: word.text.clone(),
+                exactly_one: word.exactly_one,
+                span: word.span,
+            };
+            found.words.iter().map(word).collect()
+        }
+    }
+}
+
+fn in_powershell(own: &InPowerShell) -> PowerShellCommand {
+    let lossy = |word: &crate::parse::Word| {
+        word.text.as_deref().map(|text| String::from_utf8_lossy(text).into_owned())
+    };
+    let bound = |(name, values, span): &(&'static str, Vec<crate::parse::Word>, Span)| BoundParameter {
+        name: (*name).to_owned(),
+        values: values.iter().map(lossy).collect(),
+        span: *span,
+    };
+    PowerShellCommand {
+        name: own.elements.first().and_then(|(name, _)| name.clone()),
+        command: own.call.as_ref().map(|call| call.cmdlet.name.to_owned()),
+        parameters: own.call.iter().flat_map(|call| call.parameters.iter().map(bound)).collect(),
     }
 }
 

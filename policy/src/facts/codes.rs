@@ -74,6 +74,16 @@ pub const VALIDATORS: &[Validator] = &[
     misparsing("parse_incomplete", "this part of the text is not understood"),
 ];
 
+/// The messages for parts of a PowerShell text.
+const POWERSHELL: &[(&str, &str)] = &[
+    ("powershell_not_understood", "PowerShell refuses this text, or a part of it is not understood"),
+    ("powershell_assignment", "the assignment may change what later commands do"),
+    ("powershell_construct", "this statement is not proven read-only"),
+    ("powershell_member", "this member of an object or type may do more than read"),
+    ("powershell_type", "this type is not in the list of harmless types"),
+    ("powershell_variable", "a variable of the text is an item on a drive"),
+];
+
 /// The messages for exceeded bounds, which are not validators.
 const BOUNDS: &[(&str, &str)] = &[
     ("too_long_to_parse", "the command is too long to be parsed"),
@@ -92,6 +102,7 @@ const BOUNDS: &[(&str, &str)] = &[
 /// Returns the message of a problem's code.
 pub(crate) fn message(code: &str) -> Option<&'static str> {
     let validator = VALIDATORS.iter().find(|validator| validator.code == code);
-    let bound = || BOUNDS.iter().find(|(known, _)| *known == code).map(|(_, message)| *message);
+    let bound =
+        || BOUNDS.iter().chain(POWERSHELL).find(|(known, _)| *known == code).map(|(_, message)| *message);
     validator.map(|validator| validator.message).or_else(bound)
 }

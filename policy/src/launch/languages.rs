@@ -1,6 +1,7 @@
 //! Languages in which a program's text runs other programs: awk, sed, editors, PowerShell. This module finds literal
 //! commands. The read-only proof must show that no other program runs.
 
+use super::arguments;
 use super::launches::{Launch, Launches, PowerShell};
 use crate::decision::Span;
 use crate::parse::Word;
@@ -117,7 +118,8 @@ pub(super) fn powershell(rest: &[Word]) -> Launches {
         rest.iter().map(|word| word.text.as_deref().unwrap_or(&word.lead)).collect::<Vec<_>>().join(&b' ');
     let is_dash = |word: &Word| word.text.as_deref() == Some(b"-");
     let reads_input = own.is_empty() || own.iter().any(|word| word.text.is_none() || is_dash(word));
-    Launches { powershell: Some(PowerShell { text, reads_input }), ..Launches::default() }
+    let script = arguments::script(rest);
+    Launches { powershell: Some(PowerShell { script, text, reads_input }), ..Launches::default() }
 }
 
 fn folded(word: &Word) -> Option<Vec<u8>> {

@@ -61,6 +61,8 @@ impl Launches {
 /// PowerShell text in a command.
 #[derive(Debug)]
 pub(crate) struct PowerShell {
+    /// The text of `-Command` or `-EncodedCommand`, if it is all that runs.
+    pub(crate) script: Option<(Vec<u8>, Span)>,
     /// The known words of the command, joined.
     pub(crate) text: Vec<u8>,
     /// Whether it may also run its standard input.

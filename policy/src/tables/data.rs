@@ -2,11 +2,14 @@
 
 use std::cmp::Ordering;
 
+use super::cmdlets::{Cmdlet, Parameter};
 use super::entries::{
     Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
     Shape, Warning, WarningPair, WarningText, Writer,
 };
-use super::kinds::{Format, Joined, Names, Runs, Scripts, Search, Takes, Target};
+use super::kinds::{
+    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+};
 use crate::decision::{Access, Category};
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

@@ -157,3 +157,39 @@ pub(crate) enum Names {
     /// The first operand is a host, the second one a port.
     HostAndPort,
 }
+
+/// The effect of a cmdlet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CmdletEffect {
+    /// It only reads, computes or prints. Script blocks in its arguments are commands of their own.
+    Reads,
+    /// It changes something, but runs nothing that its words do not show.
+    Changes,
+    /// It may run text or code that its words do not show, or change what a name means.
+    Runs,
+}
+
+/// The number of values that a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParameterKind {
+    Value,
+    Switch,
+    /// It takes all remaining arguments.
+    Rest,
+}
+
+/// The meaning of a parameter's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParameterRole {
+    /// Text, a number, or an object.
+    Plain,
+    /// A path that is read.
+    Read,
+    /// A path that is written.
+    Write,
+    /// A path that is deleted.
+    Delete,
+    /// The name of a variable that is set.
+    Variable,
+}

@@ -139,3 +139,40 @@ pub(crate) fn checks_syntax(name: &[u8]) -> bool {
 pub(crate) fn is_zsh_danger(name: &[u8]) -> bool {
     listed(data::ZSH_DANGERS, name).is_some()
 }
+
+/// Reports whether the type of .NET, in lower case and without `system.`, only computes.
+pub(crate) fn is_pure_type(name: &str) -> bool {
+    listed(data::POWERSHELL_PURE_TYPES, name.as_bytes()).is_some()
+}
+
+/// Reports whether the static member, as `type::member` in lower case and without `system.`, only reads or computes.
+pub(crate) fn is_harmless_static_member(name: &str) -> bool {
+    listed(data::POWERSHELL_STATIC_MEMBERS, name.as_bytes()).is_some()
+}
+
+/// Reports whether the type, in lower case and without `system.`, has a static member that only reads or computes.
+pub(crate) fn has_harmless_static_members(name: &str) -> bool {
+    data::POWERSHELL_STATIC_MEMBERS
+        .iter()
+        .any(|(member, _)| member.split_once("::").is_some_and(|(of, _)| of == name))
+}
+
+/// Reports whether every method with this name, in lower case, only computes.
+pub(crate) fn is_harmless_method(name: &str) -> bool {
+    listed(data::POWERSHELL_METHODS, name.as_bytes()).is_some()
+}
+
+/// Reports whether PowerShell itself obeys the variable with this name in lower case.
+pub(crate) fn is_obeyed_by_powershell(name: &str) -> bool {
+    listed(data::POWERSHELL_OBEYED_VARIABLES, name.as_bytes()).is_some()
+}
+
+/// Reports whether a module with this name, in lower case, is built in.
+pub(crate) fn is_powershell_module(name: &str) -> bool {
+    listed(data::POWERSHELL_MODULES, name.as_bytes()).is_some()
+}
+
+/// Reports whether a member with this name, in lower case, is a property and never a method.
+pub(crate) fn is_powershell_property(name: &str) -> bool {
+    listed(data::POWERSHELL_PROPERTIES, name.as_bytes()).is_some()
+}

@@ -34,6 +34,11 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
     files.extend(others.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?))));
     let bytes = |text: &OsString| text.clone().into_vec();
     let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
+    if spec.shell == Shell::Pwsh {
+        let own = powershell_variables(spec.shape.read_only);
+        env.retain(|(name, _)| own.iter().all(|(known, _)| known.as_bytes() != name.as_slice()));
+        env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
     if spec.snapshot.is_some() {
         env.push((b"BASH_ENV".to_vec(), INSIDE_BASH_ENV.as_bytes().to_vec()));
     }
@@ -53,6 +58,27 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
             Stdin::Null | Stdin::Pipe => None,
         },
     }
+}
+
+/// Returns the variables with which PowerShell prints plain text and sends no data. In a read-only command it needs
+/// directories that it can write; modules and settings in HOME are then not loaded.
+fn powershell_variables(read_only: bool) -> Vec<(&'static str, &'static str)> {
+    let mut variables = vec![
+        ("DOTNET_EnableDiagnostics", "0"),
+        ("NO_COLOR", "1"),
+        ("POWERSHELL_TELEMETRY_OPTOUT", "1"),
+        ("POWERSHELL_UPDATECHECK", "Off"),
+    ];
+    if read_only {
+        variables.extend([
+            ("PSModuleAnalysisCachePath", "/var/tmp/powershell/modules"),
+            ("PSModulePath", ""),
+            ("XDG_CACHE_HOME", "/var/tmp/powershell/cache"),
+            ("XDG_CONFIG_HOME", "/var/tmp/powershell/config"),
+            ("XDG_DATA_HOME", "/var/tmp/powershell/data"),
+        ]);
+    }
+    variables
 }
 
 /// Returns the options of a shell, such that it reads no startup file before a command. In a read-only command, bash

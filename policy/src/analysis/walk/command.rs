@@ -28,6 +28,7 @@ impl Walker<'_> {
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
         let named = assignments.iter().any(|assign| assign.name == walker::START_FILE_VARIABLE);
         self.note_start_file(named, launched.interactive, span);
+        let script = launched.powershell.as_mut().and_then(|given| given.script.take());
         let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
         let index = self.push(Found {
             words: words.to_vec(),
@@ -57,6 +58,9 @@ impl Walker<'_> {
             if !loose.iter().any(|seen| seen.span == word.span) {
                 self.substitutions(&word.substitutions);
             }
+        }
+        if let Some((text, place)) = script.filter(|_| self.shells < limits::MAX_SHELL_DEPTH) {
+            self.powershell_by(index, &text, place);
         }
         // No rule covers code that the shell runs from a file.
         self.out.complete &= !launched.unseen;
@@ -118,7 +122,7 @@ impl Walker<'_> {
         }
     }
 
-    fn launched(&mut self, by: usize, launch: Launch) {
+    pub(super) fn launched(&mut self, by: usize, launch: Launch) {
         let above = self.launcher.replace(by);
         match launch {
             Launch::Command { .. }

@@ -1,0 +1,91 @@
+//! Writes the cmdlets of PowerShell with their parameters, and the aliases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::text::{Result, list, put, reasoned};
+use crate::data::{Cmdlet, Tables};
+use crate::kinds::{ParameterKind, ParameterRole};
+
+pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
+    let folded: BTreeMap<String, (&String, &Cmdlet)> =
+        tables.cmdlet.iter().map(|(name, entry)| (name.to_lowercase(), (name, entry))).collect();
+    list(out, "CMDLETS", "(&str, Cmdlet)", folded.into_iter(), |out, (folded, (name, entry))| {
+        reasoned(name, &entry.does)?;
+        put(write!(
+            out,
+            "({folded:?}, Cmdlet {{ name: {name:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, parameters: &[",
+            entry.does, entry.effect, entry.set, entry.changes
+        ))?;
+        parameters(out, name, &entry.parameters)?;
+        put(write!(out, "] }})"))
+    })?;
+    put(writeln!(out, "pub(crate) static COMMON_PARAMETERS: &[Parameter] = &["))?;
+    parameters(out, "cmdlet_common", &tables.cmdlet_common.parameters)?;
+    put(writeln!(out, "];"))?;
+    aliases(out, "CMDLET_ALIASES", &tables.cmdlet_alias)?;
+    aliases(out, "WINDOWS_ALIASES", &tables.windows_alias)
+}
+
+fn aliases(out: &mut String, name: &str, aliases: &BTreeMap<String, String>) -> Result {
+    list(out, name, "(&str, &str)", aliases.iter(), |out, (alias, command)| {
+        if alias.to_lowercase() != *alias {
+            return Err(format!("the alias `{alias}` is not in lower case"));
+        }
+        put(write!(out, "({alias:?}, {command:?})"))
+    })
+}
+
+fn parameters(out: &mut String, cmdlet: &str, all: &[String]) -> Result {
+    let mut seen = BTreeSet::new();
+    for text in all {
+        let parameter =
+            Parameter::parse(text).ok_or_else(|| format!("`{text}` of `{cmdlet}` is no parameter"))?;
+        if !parameter.names.iter().all(|name| seen.insert(name.to_lowercase())) {
+            return Err(format!("`{text}` of `{cmdlet}` is listed twice"));
+        }
+        put(write!(
+            out,
+            "Parameter {{ names: &{:?}, kind: ParameterKind::{:?}, role: ParameterRole::{:?}, refused: {}, sets: &{:?} }}, ",
+            parameter.names, parameter.kind, parameter.role, parameter.refused, parameter.sets
+        ))?;
+    }
+    Ok(())
+}
+
+/// A parameter as its line in the table describes it.
+struct Parameter<'t> {
+    names: Vec<&'t str>,
+    kind: ParameterKind,
+    role: ParameterRole,
+    refused: bool,
+    /// The sets to which it belongs, with its position; `*` is every set.
+    sets: Vec<(&'t str, Option<u8>)>,
+}
+
+impl<'t> Parameter<'t> {
+    fn parse(text: &'t str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let (head, role) = match words.next()?.split_once('>') {
+            None => (text.split(' ').next()?, ParameterRole::Plain),
+            Some((head, "read")) => (head, ParameterRole::Read),
+            Some((head, "write")) => (head, ParameterRole::Write),
+            Some((head, "delete")) => (head, ParameterRole::Delete),
+            Some((head, "variable")) => (head, ParameterRole::Variable),
+            Some(_) => return None,
+        };
+        let (head, refused) = head.strip_suffix('!').map_or((head, false), |head| (head, true));
+        let (names, kind) = match head.split_once('=') {
+            None => (head, ParameterKind::Value),
+            Some((names, "switch")) => (names, ParameterKind::Switch),
+            Some((names, "rest")) => (names, ParameterKind::Rest),
+            Some(_) => return None,
+        };
+        let set = |word: &'t str| match word.split_once(':') {
+            None => Some((word, None)),
+            Some((set, position)) => Some((set, Some(position.parse().ok()?))),
+        };
+        let sets = words.map(set).collect::<Option<Vec<_>>>()?;
+        Some(Self { names: names.split(',').collect(), kind, role, refused, sets })
+    }
+}

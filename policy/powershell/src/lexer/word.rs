@@ -1,0 +1,150 @@
+//! Words without quotes: names and arguments of commands, parameters, identifiers, labels.
+
+use super::{Lexer, Mode};
+use crate::Parse;
+use crate::chars::{
+    continues_identifier, ends_assembly_part, ends_token, is_blank, is_double_quote, is_letter_or_digit,
+    is_single_quote, starts_identifier,
+};
+use crate::token::{Kind, Token, keyword, operator};
+
+impl Lexer<'_> {
+    /// Reads the rest of a word that starts with this value.
+    pub(super) fn word(&mut self, mut value: String) -> Parse<Token> {
+        let mut parts = Vec::new();
+        while !ends_token(self.peek()) {
+            match self.take() {
+                '`' => self.escape_into(&mut value)?,
+                quote if is_single_quote(quote) => self.single_quoted_into(&mut value)?,
+                quote if is_double_quote(quote) => self.double_quoted_into(&mut value, &mut parts)?,
+                '$' => self.dollar_into(&mut value, &mut parts, false)?,
+                other => value.push(other),
+            }
+        }
+        Ok(self.with_parts(Kind::Generic, value, parts))
+    }
+
+    /// Reads what follows a dash: a parameter, an operator, or a word.
+    pub(super) fn parameter(&mut self, dash: char) -> Parse<Token> {
+        let mut name = String::new();
+        let mut colon = false;
+        loop {
+            let char = self.peek();
+            match char {
+                '{' | '}' | '(' | ')' | ';' | ',' | '|' | '&' | '.' | '[' | '\r' | '\n' | '\0' => break,
+                blank if is_blank(blank) => break,
+                ':' => {
+                    colon = true;
+                    if self.in_command() {
+                        self.take();
+                    }
+                    break;
+                }
+                quote if is_single_quote(quote) || is_double_quote(quote) => {
+                    if self.in_command() {
+                        name.insert(0, dash);
+                        return self.word(name);
+                    }
+                    break;
+                }
+                letter if letter.is_ascii_alphabetic() || self.in_command() => {
+                    self.take();
+                    name.push(letter);
+                }
+                _ => break,
+            }
+        }
+        if self.in_expression() {
+            if let Some(kind) = operator(&name) {
+                return Ok(self.token(kind));
+            }
+        }
+        if name.is_empty() {
+            return Ok(self.token(Kind::Minus));
+        }
+        Ok(Token { flag: colon, ..self.valued(Kind::Parameter, name) })
+    }
+
+    /// Reads the rest of an identifier, keyword, name of a type, or word.
+    pub(super) fn identifier(&mut self) -> Parse<Token> {
+        while continues_identifier(self.peek()) {
+            self.take();
+        }
+        if self.mode == Mode::TypeName {
+            while matches!(self.peek(), '.' | '`' | '_' | '+' | '#' | '\\') || is_letter_or_digit(self.peek())
+            {
+                self.take();
+            }
+            return Ok(self.token(Kind::Identifier));
+        }
+        let text = self.slice(self.start, self.at);
+        if !self.simple_name && self.in_command() && !ends_token(self.peek()) {
+            return self.word(text.to_owned());
+        }
+        let names = !self.simple_name && matches!(self.mode, Mode::Command | Mode::Signature);
+        let kind = if names { keyword(text).map(Kind::Keyword) } else { None };
+        Ok(self.token(kind.filter(|kind| !self.is_plain(*kind)).unwrap_or(Kind::Identifier)))
+    }
+
+    /// `inlinescript` is a keyword only in workflows, which PowerShell 7 does not have.
+    fn is_plain(&self, kind: Kind) -> bool {
+        kind == Kind::Keyword(crate::token::Keyword::InlineScript)
+    }
+
+    pub(super) fn label(&mut self) -> Parse<Token> {
+        if !starts_identifier(self.peek()) {
+            return self.word(":".to_owned());
+        }
+        let mut name = String::new();
+        while continues_identifier(self.peek()) {
+            let char = self.take();
+            name.push(char);
+        }
+        if self.in_command() && !ends_token(self.peek()) {
+            return self.word(format!(":{name}"));
+        }
+        Ok(self.valued(Kind::Label, name))
+    }
+
+    /// Reads the rest of the line after `--%`.
+    pub(crate) fn verbatim(&mut self) -> Token {
+        self.skip_blanks();
+        self.start = self.at;
+        let mut quoted = false;
+        loop {
+            let char = self.peek();
+            let joins = char == '|' || (char == '&' && self.peek_second() == '&');
+            if self.is_at_end() || matches!(char, '\r' | '\n') || (joins && !quoted) {
+                break;
+            }
+            quoted ^= is_double_quote(char);
+            self.take();
+        }
+        self.valued(Kind::Generic, self.slice(self.start, self.at).to_owned())
+    }
+
+    /// Skips the name of an assembly. Returns false if there is none.
+    pub(crate) fn skip_assembly(&mut self) -> bool {
+        let mut any = self.skip_assembly_part();
+        while self.peek() == ',' {
+            self.take();
+            any = true;
+            self.skip_assembly_part();
+            if self.take_if('=') {
+                self.skip_assembly_part();
+            }
+        }
+        any
+    }
+
+    fn skip_assembly_part(&mut self) -> bool {
+        self.skip_blanks();
+        let before = self.at;
+        while !ends_assembly_part(self.peek()) {
+            self.take();
+        }
+        let any = self.at > before;
+        self.skip_blanks();
+        any
+    }
+}

@@ -1,0 +1,206 @@
+//! Conditions, loops and the handling of errors.
+
+use super::Parser;
+use super::command::Place;
+use crate::Parse;
+use crate::token::{Keyword, Kind, Token};
+use crate::tree::{Assignment, ConstructKind};
+
+impl Parser<'_, '_> {
+    /// Parses a pipeline in parentheses.
+    fn condition(&mut self) -> Parse<()> {
+        self.skip_lines()?;
+        self.expect(Kind::LParen, "missing_parenthesis")?;
+        self.skip_lines()?;
+        if self.deeper(Self::pipeline_chain)?.is_none() {
+            return self.missing("missing_condition");
+        }
+        self.skip_lines()?;
+        self.expect(Kind::RParen, "missing_parenthesis").map(|_| ())
+    }
+
+    pub(super) fn if_statement(&mut self) -> Parse<()> {
+        loop {
+            self.condition()?;
+            self.required_block()?;
+            self.skip_lines()?;
+            if self.take_if(Kind::Keyword(Keyword::ElseIf))?.is_some() {
+                continue;
+            }
+            if self.take_if(Kind::Keyword(Keyword::Else))?.is_some() {
+                self.required_block()?;
+            }
+            return Ok(());
+        }
+    }
+
+    pub(super) fn while_loop(&mut self) -> Parse<()> {
+        self.condition()?;
+        self.required_block()
+    }
+
+    pub(super) fn do_loop(&mut self) -> Parse<()> {
+        self.required_block()?;
+        self.skip_lines()?;
+        let token = self.next()?;
+        match token.kind {
+            Kind::Keyword(Keyword::While | Keyword::Until) => self.condition(),
+            _ => self.fault("missing_while", &token),
+        }
+    }
+
+    pub(super) fn for_loop(&mut self) -> Parse<()> {
+        self.skip_lines()?;
+        self.expect(Kind::LParen, "missing_parenthesis")?;
+        self.deeper(|parser| {
+            for _ in 0..2 {
+                parser.skip_lines()?;
+                parser.pipeline_chain()?;
+                parser.take_if(Kind::Semi)?;
+            }
+            parser.skip_lines()?;
+            parser.pipeline_chain()
+        })?;
+        self.skip_lines()?;
+        self.expect(Kind::RParen, "missing_parenthesis")?;
+        self.required_block()
+    }
+
+    pub(super) fn for_each(&mut self) -> Parse<()> {
+        self.skip_lines()?;
+        self.expect(Kind::LParen, "missing_parenthesis")?;
+        self.skip_lines()?;
+        let variable = self.next()?;
+        if !matches!(variable.kind, Kind::Variable | Kind::Splat) {
+            return self.fault("missing_variable", &variable);
+        }
+        let span = self.place(&variable);
+        self.out.assignments.push(Assignment { variable: Some(variable.value), span });
+        self.skip_lines()?;
+        self.expect(Kind::Keyword(Keyword::In), "missing_in")?;
+        self.skip_lines()?;
+        if self.deeper(Self::pipeline_chain)?.is_none() {
+            return self.missing("missing_expression");
+        }
+        self.skip_lines()?;
+        self.expect(Kind::RParen, "missing_parenthesis")?;
+        self.required_block()
+    }
+
+    pub(super) fn switch(&mut self, keyword: &Token) -> Parse<()> {
+        self.skip_lines()?;
+        let mut has_value = false;
+        while self.peek()? == Kind::Parameter {
+            let flag = self.next()?;
+            let name = flag.value.to_ascii_lowercase();
+            let is = |flag: &str| flag.starts_with(&name);
+            if ["regex", "wildcard", "exact", "casesensitive"].into_iter().any(is) {
+                continue;
+            }
+            if !is("file") {
+                return self.fault("unknown_flag", &flag);
+            }
+            self.skip_lines()?;
+            if self.single_argument(Place::FileName)?.is_none() {
+                return self.fault("missing_file_name", &flag);
+            }
+            has_value = true;
+            let place = self.place(keyword);
+            self.construct(ConstructKind::SwitchFile, None, place);
+        }
+        match self.peek()? {
+            Kind::LParen if !has_value => self.condition()?,
+            _ if has_value => {}
+            _ => return self.missing("missing_condition"),
+        }
+        self.skip_lines()?;
+        self.expect(Kind::LCurly, "missing_brace")?;
+        self.deeper(Self::switch_clauses)
+    }
+
+    fn switch_clauses(&mut self) -> Parse<()> {
+        self.skip_lines()?;
+        loop {
+            if self.single_argument(Place::SwitchCondition)?.is_none() {
+                return self.missing("missing_condition");
+            }
+            self.required_block()?;
+            self.skip_lines_and_semicolons()?;
+            if self.take_if(Kind::RCurly)?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn try_statement(&mut self) -> Parse<()> {
+        self.required_block()?;
+        let mut handled = false;
+        loop {
+            self.skip_lines()?;
+            if self.take_if(Kind::Keyword(Keyword::Catch))?.is_none() {
+                break;
+            }
+            self.catch_types()?;
+            self.required_block()?;
+            handled = true;
+        }
+        if self.take_if(Kind::Keyword(Keyword::Finally))?.is_some() {
+            self.required_block()?;
+            handled = true;
+        }
+        if handled { Ok(()) } else { self.missing("missing_catch") }
+    }
+
+    fn catch_types(&mut self) -> Parse<()> {
+        let mut after_comma = false;
+        loop {
+            self.skip_lines()?;
+            match self.attribute()? {
+                None if after_comma => return self.missing("missing_type"),
+                None => return Ok(()),
+                Some(attribute) if attribute.has_arguments => return self.missing("missing_block"),
+                Some(_) => {}
+            }
+            self.skip_lines()?;
+            if self.take_if(Kind::Comma)?.is_none() {
+                return Ok(());
+            }
+            after_comma = true;
+        }
+    }
+
+    pub(super) fn trap(&mut self, keyword: &Token) -> Parse<()> {
+        self.skip_lines()?;
+        if self.attribute()?.is_some_and(|attribute| attribute.has_arguments) {
+            return self.missing("missing_block");
+        }
+        let place = self.place(keyword);
+        self.construct(ConstructKind::Trap, None, place);
+        self.required_block()
+    }
+
+    pub(super) fn data(&mut self, keyword: &Token) -> Parse<()> {
+        self.skip_lines()?;
+        let name = self.simple_name()?;
+        self.skip_lines()?;
+        let name = name.map(|name| self.source(&name));
+        if self.peek()? == Kind::Parameter {
+            let flag = self.next()?;
+            if !"supportedcommand".starts_with(&flag.value.to_ascii_lowercase()) {
+                return self.fault("unknown_flag", &flag);
+            }
+            loop {
+                self.skip_lines()?;
+                if self.single_argument(Place::Name)?.is_none() {
+                    return self.missing("missing_command");
+                }
+                if self.take_if(Kind::Comma)?.is_none() {
+                    break;
+                }
+            }
+        }
+        let place = self.place(keyword);
+        self.construct(ConstructKind::Data, name, place);
+        self.required_block()
+    }
+}

@@ -1,0 +1,259 @@
+//! The walk over a PowerShell text. Its commands are added in the order of the text; native programs are followed as
+//! those of bash.
+
+use std::collections::HashSet;
+
+use airlock_powershell::{
+    Command, ConstructKind, Element, Redirection, RedirectionTarget, Script, Span as Place, Value,
+};
+
+use super::walker::Walker;
+use crate::analysis::directory::Directory;
+use crate::analysis::found::{Found, InPowerShell};
+use crate::decision::{Nesting, Span};
+use crate::launch::Launch;
+use crate::limits;
+use crate::parse::{Problem, Redir, RedirOp, Word};
+use crate::powershell::{self, Call, Resolved};
+
+/// A text with its place in the request.
+struct Text<'t> {
+    text: &'t str,
+    /// The place of the whole text, if it is inside a word.
+    within: Option<Span>,
+    /// The functions that it defines, in lower case.
+    functions: HashSet<String>,
+}
+
+impl Text<'_> {
+    fn place(&self, at: Place) -> Span {
+        self.within.unwrap_or_else(|| Span::new(at.start, at.end))
+    }
+}
+
+impl Walker<'_> {
+    /// Adds the commands of a PowerShell text, which may be inside a word.
+    pub(super) fn powershell(&mut self, text: &[u8], within: Option<Span>) {
+        let whole = within.unwrap_or_else(|| Span::new(0, text.len()));
+        let Ok(text) = std::str::from_utf8(text) else {
+            self.fail("powershell_not_understood", whole);
+            return;
+        };
+        let script = airlock_powershell::parse(text);
+        let functions =
+            script.constructs.iter().filter(|construct| construct.kind == ConstructKind::Function);
+        let names = functions.filter_map(|construct| construct.name.as_deref());
+        let functions: HashSet<String> =
+            names.map(|name| name.rsplit(':').next().unwrap_or(name).to_ascii_lowercase()).collect();
+        self.out.defined.extend(functions.iter().map(|name| name.clone().into_bytes()));
+        let text = Text { text, within, functions };
+        if let Some(fault) = script.fault {
+            let at = Place { start: fault.at, end: text.text.len() };
+            self.fail("powershell_not_understood", text.place(at));
+        }
+        self.powershell_script(&script, &text);
+    }
+
+    fn powershell_script(&mut self, script: &Script, text: &Text<'_>) {
+        for effect in powershell::effects(script) {
+            self.out.hides |= effect.hides;
+            if self.out.problems.len() < limits::MAX_REASONS {
+                self.out.problems.push(Problem { code: effect.code, span: text.place(effect.span) });
+            }
+        }
+        if script.commands.iter().any(|command| command.within.is_some() && moves(command)) {
+            self.directory = Directory::unknown();
+        }
+        for redirection in &script.redirections {
+            let redirects: Vec<Redir> = self.redirect(redirection, text).into_iter().collect();
+            if !redirects.is_empty() {
+                self.entry(&[], &[], &redirects, &[], text.place(redirection.span));
+            }
+        }
+        for command in &script.commands {
+            self.powershell_command(command, text);
+        }
+    }
+
+    fn powershell_command(&mut self, command: &Command, text: &Text<'_>) {
+        let place = |at: Place| text.place(at);
+        let span = place(command.span);
+        let home = self.surroundings.home.to_owned();
+        let redirects: Vec<Redir> =
+            command.redirections.iter().filter_map(|redirection| self.redirect(redirection, text)).collect();
+        let words = powershell::words(command, text.text, &home, &place);
+        let name = command.name().unwrap_or_default();
+        let mut own = InPowerShell {
+            elements: command.elements.iter().map(|element| reported(element, &place)).collect(),
+            is_function: text.functions.contains(&name.to_ascii_lowercase()),
+            readings: command.name().map_or_else(Vec::new, |name| readings(name, &words)),
+            call: None,
+        };
+        let index = self.out.commands.len();
+        let block = matches!(first_value(command), Some(Value::ScriptBlock));
+        match command.name().map(powershell::resolve) {
+            None if block => self.add_powershell(Found { span, redirects, ..Found::default() }, own),
+            None => {
+                let rest = words.into_iter().skip(1);
+                let words = std::iter::once(Word::unknown(true, span)).chain(rest).collect();
+                self.add_powershell(Found { words, span, redirects, opaque: true, ..Found::default() }, own);
+            }
+            Some(Resolved::Cmdlet(cmdlet)) => {
+                let call = Call::new(cmdlet, command, text.text, &home, &place);
+                let mut words = words;
+                if let Some(first) = words.first_mut() {
+                    *first = Word::known(cmdlet.name.as_bytes(), first.span);
+                }
+                let opaque = call.hides;
+                own.call = Some(call.clone());
+                self.add_powershell(Found { words, span, redirects, opaque, ..Found::default() }, own);
+                self.moved(command, &call);
+                self.run_by_cmdlet(index, &call);
+            }
+            Some(resolved) => {
+                self.entry(&words, &[], &redirects, &[], span);
+                if let Some(found) = self.out.commands.get_mut(index) {
+                    found.opaque |= !matches!(resolved, Resolved::Program);
+                    found.in_powershell = Some(Box::new(own));
+                }
+            }
+        }
+    }
+
+    fn add_powershell(&mut self, found: Found, own: InPowerShell) {
+        self.push(Found { in_powershell: Some(Box::new(own)), ..found });
+    }
+
+    /// Follows a change of the directory.
+    fn moved(&mut self, command: &Command, call: &Call) {
+        if !call.changes_directory() {
+            return;
+        }
+        let path = call.parameters.iter().find(|(name, ..)| matches!(*name, "Path" | "LiteralPath"));
+        let target = path.and_then(|(_, words, _)| match words.as_slice() {
+            [Word { text: Some(text), .. }] => std::str::from_utf8(text).ok(),
+            _ => None,
+        });
+        let plain = |path: &&str| !path.contains([':', '~', '*', '?', '[', '+']) && !path.starts_with('-');
+        self.directory = match target.filter(plain) {
+            // The directory may not exist.
+            Some(path) if command.within.is_none() => {
+                self.directory.or(&self.directory.enter(&path.replace('\\', "/")))
+            }
+            _ => Directory::unknown(),
+        };
+    }
+
+    /// Adds the commands that a cmdlet runs, if its words show them.
+    fn run_by_cmdlet(&mut self, index: usize, call: &Call) {
+        let values = |wanted: &str| {
+            let found = call.parameters.iter().find(|(name, ..)| *name == wanted);
+            found.map(|(_, words, _)| words.clone()).unwrap_or_default()
+        };
+        match call.cmdlet.name {
+            "Invoke-Expression" if self.shells < limits::MAX_SHELL_DEPTH => {
+                let texts = values("Command");
+                let known = texts.iter().filter_map(|word| Some((word.text.clone()?, word.span)));
+                for (text, span) in known.collect::<Vec<_>>() {
+                    self.nested_powershell(index, &text, span);
+                }
+            }
+            "Start-Process" => {
+                let split = |word: Word| match &word.text {
+                    Some(text) => {
+                        let parts =
+                            text.split(|byte| byte.is_ascii_whitespace()).filter(|part| !part.is_empty());
+                        parts.map(|part| Word::known(part, word.span)).collect()
+                    }
+                    None => vec![word],
+                };
+                let words: Vec<Word> = values("FilePath")
+                    .into_iter()
+                    .chain(values("ArgumentList").into_iter().flat_map(split))
+                    .collect();
+                if words.first().is_some_and(|word| word.text.is_some()) {
+                    self.launched(index, Launch::Command { words, assignments: Vec::new() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the commands of a PowerShell text that `pwsh` runs. If they are all that runs, the text itself does not have
+    /// to be compared with rules.
+    pub(super) fn powershell_by(&mut self, index: usize, text: &[u8], span: Span) {
+        let outer = (std::mem::replace(&mut self.out.complete, true), std::mem::take(&mut self.out.hides));
+        self.nested_powershell(index, text, span);
+        let launched = self.out.commands.get(index + 1..).unwrap_or_default();
+        let all_seen = self.out.complete
+            && !self.out.hides
+            && !launched.iter().any(|found| found.opaque || found.powershell.is_some());
+        self.out.complete &= outer.0;
+        self.out.hides |= outer.1;
+        if let Some(found) = self.out.commands.get_mut(index).filter(|_| all_seen) {
+            found.powershell = None;
+        }
+    }
+
+    /// Adds the commands of a PowerShell text that another command runs.
+    pub(super) fn nested_powershell(&mut self, by: usize, text: &[u8], span: Span) {
+        let above = self.launcher.replace(by);
+        self.shells += 1;
+        self.apart(|walker| walker.within(Nesting::ShellText, |walker| walker.powershell(text, Some(span))));
+        self.shells -= 1;
+        self.launcher = above;
+    }
+
+    /// Returns a redirection to a file. Others only change where text is printed.
+    fn redirect(&self, redirection: &Redirection, text: &Text<'_>) -> Option<Redir> {
+        let RedirectionTarget::File { name, appends } = &redirection.to else {
+            return None;
+        };
+        if matches!(&name.value, Value::Variable(name) if name.eq_ignore_ascii_case("null")) {
+            return None;
+        }
+        let span = text.place(name.span);
+        let target = powershell::target(name, self.surroundings.home, true, span);
+        Some(Redir {
+            op: RedirOp::Write,
+            text: if *appends { ">>" } else { ">" },
+            descriptor: None,
+            target: Some(target.unwrap_or_else(|| Word::unknown(true, span))),
+            span: text.place(redirection.span),
+        })
+    }
+}
+
+fn first_value(command: &Command) -> Option<&Value> {
+    match command.elements.first()? {
+        Element::Argument(argument) => Some(&argument.value),
+        Element::Parameter { .. } => None,
+    }
+}
+
+/// Reports whether the command changes the directory.
+fn moves(command: &Command) -> bool {
+    matches!(command.name().map(powershell::resolve), Some(Resolved::Cmdlet(cmdlet)) if powershell::changes_directory(cmdlet))
+}
+
+fn reported(element: &Element, place: &dyn Fn(Place) -> Span) -> (Option<String>, Span) {
+    match element {
+        Element::Parameter { span, .. } => (None, place(*span)),
+        Element::Argument(argument) => (argument.value.as_string().map(str::to_owned), place(argument.span)),
+    }
+}
+
+/// Returns the words in lower case, with each name that a rule may use.
+fn readings(name: &str, words: &[Word]) -> Vec<Vec<Word>> {
+    let lowered = |word: &Word| Word {
+        text: word.text.as_ref().map(|text| text.to_ascii_lowercase()),
+        lead: word.lead.to_ascii_lowercase(),
+        ..word.clone()
+    };
+    let rest: Vec<Word> = words.iter().skip(1).map(lowered).collect();
+    let span = words.first().map(|word| word.span).unwrap_or_default();
+    let with = |name: &String| {
+        std::iter::once(Word::known(name.as_bytes(), span)).chain(rest.iter().cloned()).collect()
+    };
+    powershell::readings(name).iter().map(with).collect()
+}

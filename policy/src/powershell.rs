@@ -1,0 +1,15 @@
+//! The meaning of PowerShell's commands: what a name stands for, to which parameter each argument is bound, what a
+//! cmdlet reads and changes, and the words that a native program receives. The parser is a crate of its own; the walk
+//! over its result is in `analysis`.
+
+mod bind;
+mod call;
+mod expression;
+mod native;
+mod proof;
+mod resolve;
+
+pub(crate) use call::{Call, changes_directory};
+pub(crate) use expression::effects;
+pub(crate) use native::{target, words};
+pub(crate) use resolve::{Resolved, readings, resolve};

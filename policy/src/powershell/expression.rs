@@ -1,0 +1,125 @@
+//! The effects of a text's expressions: of the types and members that it uses, the variables that it sets, and its other
+//! constructs. An expression is harmless only if the tables list all of its types and members.
+
+use airlock_powershell::{
+    Argument, Assignment, Construct, ConstructKind, Member, Script, Span, Target, TypeName, TypeUse, Value,
+};
+
+use crate::tables::names;
+
+/// Scopes of variables. Other text before a colon is a drive, whose items are set or read.
+const SCOPES: &[&str] = &["global", "local", "private", "script", "using", "variable"];
+
+/// A part of the text that is not known to be harmless.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effect {
+    pub(crate) code: &'static str,
+    pub(crate) span: Span,
+    /// Whether it may run commands that the text does not show.
+    pub(crate) hides: bool,
+}
+
+/// Returns the effects that are not known to be harmless.
+pub(crate) fn effects(script: &Script) -> Vec<Effect> {
+    let mut out = Vec::new();
+    out.extend(script.members.iter().filter_map(of_member));
+    out.extend(script.types.iter().filter_map(of_type));
+    out.extend(script.assignments.iter().filter_map(of_assignment));
+    out.extend(script.constructs.iter().filter_map(of_construct));
+    let whole = Span::default();
+    let reads = script.variables.iter().any(|name| reads_drive(name));
+    out.extend(reads.then_some(Effect { code: "powershell_variable", span: whole, hides: false }));
+    out
+}
+
+/// Returns the name of a type in the form of the tables.
+fn folded(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let known = lower.strip_prefix("system.").unwrap_or(&lower);
+    known.split('`').next().unwrap_or_default().to_owned()
+}
+
+fn of_type(used: &TypeName) -> Option<Effect> {
+    let name = folded(&used.name);
+    let known = names::is_pure_type(&name) || names::has_harmless_static_members(&name);
+    let harmless = used.role == TypeUse::Type && known;
+    (!harmless).then_some(Effect { code: "powershell_type", span: used.span, hides: false })
+}
+
+fn of_member(member: &Member) -> Option<Effect> {
+    let effect = Effect { code: "powershell_member", span: member.span, hides: true };
+    let Some(name) = member.name.as_deref().map(str::to_ascii_lowercase) else {
+        return Some(effect);
+    };
+    let harmless = match (&member.target, member.is_static) {
+        (Target::Type(of), _) => {
+            let of = folded(of);
+            names::is_pure_type(&of) || names::is_harmless_static_member(&format!("{of}::{name}"))
+        }
+        (_, true) => false,
+        (target, false) => match &member.arguments {
+            None => true,
+            Some(arguments) => is_harmless_call(target, &name, arguments),
+        },
+    };
+    (!harmless).then_some(effect)
+}
+
+fn is_harmless_call(target: &Target, name: &str, arguments: &[Argument]) -> bool {
+    match name {
+        // A string names a method, or is read as a script.
+        "foreach" | "where" => matches!(arguments, [Argument { value: Value::ScriptBlock, .. }, ..]),
+        // Files have this method, too.
+        "replace" | "remove" | "insert" => *target == Target::String,
+        _ => names::is_harmless_method(name),
+    }
+}
+
+fn of_assignment(assignment: &Assignment) -> Option<Effect> {
+    let effect = |code, hides| Some(Effect { code, span: assignment.span, hides });
+    let Some(name) = &assignment.variable else {
+        return effect("powershell_assignment", false);
+    };
+    let (scope, own) = scoped(name);
+    if scope.is_some_and(|scope| !SCOPES.contains(&scope.as_str())) {
+        let environment = scoped(name).0.as_deref() == Some("env");
+        return effect("powershell_assignment", !environment);
+    }
+    if names::is_obeyed_by_powershell(&own) { effect("powershell_assignment", true) } else { None }
+}
+
+/// Returns the scope or drive of a variable, and the rest of its name, in lower case.
+fn scoped(name: &str) -> (Option<String>, String) {
+    let lower = name.to_ascii_lowercase();
+    match lower.split_once(':') {
+        Some((scope, own)) => (Some(scope.to_owned()), own.to_owned()),
+        None => (None, lower),
+    }
+}
+
+/// Reports whether a variable is the content of an item on a drive other than that of the environment.
+fn reads_drive(name: &str) -> bool {
+    let (scope, _) = scoped(name);
+    scope.is_some_and(|scope| scope != "env" && !SCOPES.contains(&scope.as_str()))
+}
+
+fn of_construct(construct: &Construct) -> Option<Effect> {
+    let hides = match construct.kind {
+        ConstructKind::Using | ConstructKind::Requires => true,
+        ConstructKind::Class
+        | ConstructKind::Data
+        | ConstructKind::Background
+        | ConstructKind::SwitchFile
+        | ConstructKind::Function => false,
+        ConstructKind::Enum | ConstructKind::Trap | ConstructKind::Exit | ConstructKind::Parameter => {
+            return None;
+        }
+    };
+    Some(Effect { code: "powershell_construct", span: construct.span, hides })
+}
+
+/// Reports whether a value is the name of a variable that a cmdlet may set.
+pub(super) fn is_plain_variable(argument: &Argument) -> bool {
+    let name = argument.value.as_string().map(|name| name.trim_start_matches('+').to_ascii_lowercase());
+    name.is_some_and(|name| !name.contains(':') && !names::is_obeyed_by_powershell(&name))
+}

@@ -1,0 +1,135 @@
+//! PowerShell texts: what is read-only, what a rule sees, and what stays unproven. Attacks and look-alikes are in
+//! `test_data/powershell.toml`.
+
+use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Verdict, decide};
+use serde::Deserialize;
+
+/// One class of attacks.
+#[derive(Deserialize)]
+struct Class {
+    name: String,
+    /// Texts that must not be read-only.
+    attacks: Vec<String>,
+    /// Texts that resemble them and are read-only.
+    lookalikes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Classes {
+    class: Vec<Class>,
+}
+
+fn classes() -> Vec<Class> {
+    let classes: Classes = toml::from_str(include_str!("../test_data/powershell.toml")).unwrap();
+    classes.class
+}
+
+fn strict(text: &str) -> Decision {
+    let request = Request { shell: Shell::Pwsh, ..Request::bash(text.as_bytes()) };
+    decide(&request, &Profile::builtin("strict").unwrap())
+}
+
+fn with(text: &str, allow: &[&str], deny: &[&str]) -> Verdict {
+    let rules = Rules::parse(allow, &[], deny).unwrap();
+    let request = Request {
+        shell: Shell::Pwsh,
+        mode: Some(Mode::Default),
+        extra_rules: Some(&rules),
+        ..Request::bash(text.as_bytes())
+    };
+    decide(&request, &Profile::builtin("strict").unwrap()).verdict
+}
+
+#[test]
+fn no_attack_is_read_only_or_allowed() {
+    for class in classes() {
+        for (at, text) in class.attacks.iter().enumerate() {
+            let decision = strict(text);
+            let kept = !decision.read_only && decision.verdict != Verdict::Allow;
+            assert!(kept, "{} attack {at}: {text}: {:?}", class.name, decision.reasons);
+        }
+    }
+}
+
+#[test]
+fn look_alikes_are_read_only() {
+    for class in classes() {
+        for (at, text) in class.lookalikes.iter().enumerate() {
+            let decision = strict(text);
+            assert!(decision.read_only, "{} look-alike {at}: {text}: {:?}", class.name, decision.reasons);
+        }
+    }
+}
+
+#[test]
+fn each_class_has_ten_attacks_and_ten_look_alikes() {
+    for class in classes() {
+        let enough = class.attacks.len() >= 10 && class.lookalikes.len() >= 10;
+        assert!(enough, "{}: {} and {}", class.name, class.attacks.len(), class.lookalikes.len());
+    }
+}
+
+#[test]
+fn rules_see_the_resolved_command_and_its_parameters() {
+    for text in [
+        "Remove-Item -Recurse x",
+        "ri x -r",
+        "REMOVE-ITEM x -Rec:$true",
+        "del -Path x -Recurse",
+        "rm -Recurse x",
+        "Microsoft.PowerShell.Management\\Remove-Item x -Recurse",
+        "1 | % { rd $_ -Recurse }",
+        "\"$(erase x -recurse)\"",
+        "& 'Remove-Item' -Force -Recurse x",
+        "Remove-Item @args",
+    ] {
+        assert_eq!(with(text, &[], &["PowerShell(Remove-Item -Recurse:*)"]), Verdict::Deny, "{text}");
+    }
+    for text in ["Remove-Item x", "Get-ChildItem -Recurse", "Write-Output 'Remove-Item -Recurse x'"] {
+        assert_ne!(with(text, &[], &["PowerShell(Remove-Item -Recurse:*)"]), Verdict::Deny, "{text}");
+    }
+    for text in ["git push", "GIT push", "1 | git push -f", "if (1) { sudo git push }", "xargs git push"] {
+        assert_eq!(with(text, &[], &["Bash(git push:*)"]), Verdict::Deny, "{text}");
+    }
+}
+
+#[test]
+fn an_allow_rule_covers_only_commands_of_its_own_tool() {
+    assert_eq!(with("make x", &["Bash(make:*)"], &[]), Verdict::Ask);
+    assert_eq!(with("make x", &["PowerShell(make:*)"], &[]), Verdict::Allow);
+    assert_eq!(with("New-Item x", &["PowerShell(New-Item:*)"], &[]), Verdict::Allow);
+    assert_eq!(with("ni x", &["PowerShell(New-Item:*)"], &[]), Verdict::Allow);
+    assert_eq!(with("ni x; ri y", &["PowerShell(New-Item:*)"], &[]), Verdict::Ask);
+    assert_eq!(with("ni x -Force", &["PowerShell(New-Item x)"], &[]), Verdict::Ask);
+    assert_eq!(with("iex $x", &["PowerShell(Invoke-Expression:*)"], &[]), Verdict::Ask);
+}
+
+#[test]
+fn the_answer_shows_each_command_as_powershell_reads_it() {
+    let decision = strict("gci sub -r | ? Name -eq x");
+    let [list, filter] = decision.commands.as_slice() else { panic!("{:?}", decision.commands) };
+    let reading = list.powershell.as_ref().unwrap();
+    assert_eq!((reading.name.as_deref(), reading.command.as_deref()), (Some("gci"), Some("Get-ChildItem")));
+    let names: Vec<&str> = reading.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    assert_eq!(names, ["Recurse", "Path"]);
+    let names: Vec<&str> = filter
+        .powershell
+        .as_ref()
+        .unwrap()
+        .parameters
+        .iter()
+        .map(|parameter| parameter.name.as_str())
+        .collect();
+    assert_eq!(names, ["EQ", "Property", "Value"]);
+    assert_eq!((list.span.start, list.span.end), (0, 10));
+}
+
+#[test]
+fn paths_outside_the_workspace_are_asked_about() {
+    for text in ["Get-Content /root/x", "gc ..\\..\\x", "1 > /root/x", "cd /root; gc x"] {
+        assert_eq!(strict(text).verdict, Verdict::Ask, "{text}");
+    }
+    for text in ["Get-Content a/x", "gc .\\a\\x", "1 > $null", "cd sub; gc x"] {
+        assert_eq!(strict(text).verdict, Verdict::Allow, "{text}");
+    }
+}

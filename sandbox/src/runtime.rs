@@ -4,18 +4,19 @@
 //! Must not be writable by any session, because they are bound into all sandboxes.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use airlock_init::wire::{COMMAND_DIRECTORY, INSIDE_ID, INSIDE_INIT, MODE_CONNECT, SNAPSHOT_FILE};
 use airlock_mounts::remove_tree;
+use flate2::read::ZlibDecoder;
 
 use crate::error::LaunchError;
 use crate::layout::{HIDDEN_FILE, HOME, USER};
 
-/// The program that is process 1 of every sandbox. `build.rs` builds it.
-static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock-init"));
+/// The program that is process 1 of every sandbox, compressed. The build script builds it.
+static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock-init.zlib"));
 
 const PREFIX: &str = "runtime-";
 
@@ -41,7 +42,7 @@ impl Runtime {
         make_directory(&etc, 0o755, false).map_err(failed(&etc))?;
 
         let write = |path: PathBuf, bytes: &[u8], mode| write_file(&path, bytes, mode).map_err(failed(&path));
-        write(runtime.init(), INIT, 0o555)?;
+        write(runtime.init(), &init().map_err(failed(&runtime.init()))?, 0o555)?;
         write(runtime.directory.join("bash_env"), bash_env().as_bytes(), 0o444)?;
         write(runtime.directory.join(HIDDEN_FILE), b"", 0)?;
         for (name, text) in account_files() {
@@ -70,6 +71,13 @@ impl Drop for Runtime {
         // If the removal fails, the next start repeats it.
         let _ = remove_tree(&self.directory);
     }
+}
+
+/// Returns `airlock-init`.
+fn init() -> io::Result<Vec<u8>> {
+    let mut program = Vec::new();
+    ZlibDecoder::new(INIT).read_to_end(&mut program)?;
+    Ok(program)
 }
 
 /// Returns the script that bash reads before the command if its session has a snapshot. Functions of the snapshot may
@@ -183,14 +191,15 @@ mod tests {
     #[test]
     fn init_is_small_and_static() {
         const PT_INTERP: u32 = 3;
-        assert!(INIT.len() <= 3 << 19, "airlock-init has {} bytes, the limit is 1.5 MiB", INIT.len());
-        assert_eq!(&INIT[..5], b"\x7fELF\x02");
-        let half = |at: usize| u16::from_le_bytes(INIT[at..at + 2].try_into().unwrap());
-        let headers = usize::try_from(u64::from_le_bytes(INIT[32..40].try_into().unwrap())).unwrap();
+        let program = init().unwrap();
+        assert!(program.len() <= 3 << 19, "airlock-init has {} bytes, the limit is 1.5 MiB", program.len());
+        assert_eq!(&program[..5], b"\x7fELF\x02");
+        let half = |at: usize| u16::from_le_bytes(program[at..at + 2].try_into().unwrap());
+        let headers = usize::try_from(u64::from_le_bytes(program[32..40].try_into().unwrap())).unwrap();
         let (size, count) = (usize::from(half(54)), usize::from(half(56)));
         for header in 0..count {
             let at = headers + header * size;
-            let kind = u32::from_le_bytes(INIT[at..at + 4].try_into().unwrap());
+            let kind = u32::from_le_bytes(program[at..at + 4].try_into().unwrap());
             assert_ne!(kind, PT_INTERP, "airlock-init needs a dynamic loader");
         }
     }

@@ -125,6 +125,17 @@ fn the_answer_shows_each_command_as_powershell_reads_it() {
 }
 
 #[test]
+fn rules_for_paths_see_the_files_of_cmdlets() {
+    for text in ["gc .env", "Get-Content -LiteralPath .\\.env", "sls x .env", "cat .env", "gi a, .env"] {
+        assert_eq!(with(text, &[], &["Read(.env)"]), Verdict::Deny, "{text}");
+    }
+    for text in ["sc a 1", "1 > a", "ri a", "copy b a", "1 | Out-File a"] {
+        assert_eq!(with(text, &[], &["Edit(a)"]), Verdict::Deny, "{text}");
+    }
+    assert_eq!(with("gc a.env", &[], &["Read(.env)"]), Verdict::Allow);
+}
+
+#[test]
 fn paths_outside_the_workspace_are_asked_about() {
     for text in ["Get-Content /root/x", "gc ..\\..\\x", "1 > /root/x", "cd /root; gc x"] {
         assert_eq!(strict(text).verdict, Verdict::Ask, "{text}");

@@ -45,13 +45,13 @@ impl Cmdlet {
 
     /// Returns the parameter with this name, alias, or unambiguous start of one of them.
     pub(crate) fn parameter(&self, name: &str) -> Option<&'static Parameter> {
-        let same = |known: &&str| known.eq_ignore_ascii_case(name);
-        let exact = self.all_parameters().find(|parameter| parameter.names.iter().any(|known| same(&known)));
+        let same = |known: &str| known.eq_ignore_ascii_case(name);
+        let exact = self.all_parameters().find(|parameter| parameter.names.iter().any(|known| same(known)));
         exact.or_else(|| {
             let starts =
                 |known: &&str| known.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
             let mut found =
-                self.all_parameters().filter(|parameter| parameter.names.iter().any(|known| starts(&known)));
+                self.all_parameters().filter(|parameter| parameter.names.iter().any(|known| starts(known)));
             let first = found.next()?;
             found.next().is_none().then_some(first)
         })

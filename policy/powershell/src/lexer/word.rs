@@ -54,10 +54,8 @@ impl Lexer<'_> {
                 _ => break,
             }
         }
-        if self.in_expression() {
-            if let Some(kind) = operator(&name) {
-                return Ok(self.token(kind));
-            }
+        if let Some(kind) = operator(&name).filter(|_| self.in_expression()) {
+            return Ok(self.token(kind));
         }
         if name.is_empty() {
             return Ok(self.token(Kind::Minus));

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use airlock_client::{
     ClientError,
-    v1::{Approval, Execution, ExecutionSpec, ExecutionState, OnAsk, approval_service_decide_request::Answer},
+    v1::{
+        Approval, Execution, ExecutionSpec, ExecutionState, OnAsk, approval_service_decide_request::Answer,
+    },
 };
 use rmcp::{RoleServer, model::ProgressNotificationParam, service::RequestContext};
 use tokio::time::{Instant, timeout};

@@ -75,7 +75,8 @@ pub(crate) fn asked(approval: &Approval) -> String {
     let reasons = reasons.filter(|text| !text.is_empty()).unwrap_or_else(|| "policy requires it".to_owned());
     let (id, reasons) = (&approval.approval_id, escape::line(reasons.as_bytes()));
     if let Some(connection) = &approval.connection {
-        let (host, rule) = (escape::line(connection.host.as_bytes()), escape::line(connection.rule.as_bytes()));
+        let (host, rule) =
+            (escape::line(connection.host.as_bytes()), escape::line(connection.rule.as_bytes()));
         return format!(
             "a connection of the command to `{host}:{}` waits for an approval (the rule `{rule}` asks about it); an \
              approver answers it with `airlock approve {id}`",

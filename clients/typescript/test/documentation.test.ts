@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { before, test } from "node:test";
@@ -14,6 +14,7 @@ import { inScratch } from "./programs.js";
 const ROOT = resolve("../..");
 const PAGES = ["clients/typescript/README.md", "docs/agents.md"];
 const PROJECT = process.env["AIRLOCK_TEST_PROJECT"] ?? "";
+const QUESTION = "allow it once? [y/N]";
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 interface Block {
@@ -55,10 +56,15 @@ before(() => {
   execFileSync(process.execPath, [tsc, ...options, ...types, ...files], { cwd: PROJECT, stdio: "inherit" });
 });
 
-for (const { name, output } of BLOCKS) {
+for (const { name, code, output } of BLOCKS) {
   test(`${name} runs and prints what the page shows`, { timeout: 180_000 }, () =>
     inScratch(async (scratch) => {
-      const [printed, errors] = await run(process.execPath, join(PROJECT, "out", `${name}.mjs`), scratch);
+      const file = join(PROJECT, "out", `${name}.mjs`);
+      if (code.includes('spawn("airlock", ["approve"')) {
+        assert.match(await onTerminal(file, scratch), /draft[^]*allow it once\?[^]*Removing notes\.txt/);
+        return;
+      }
+      const [printed, errors] = await run(process.execPath, [file], scratch);
       assert.equal(errors, "");
       if (output !== undefined) {
         assert.deepEqual(printed.replaceAll(UUID, "ID").split(/\s+/), output.split(/\s+/));
@@ -70,27 +76,43 @@ for (const { name, output } of BLOCKS) {
 test("the first program of the page runs as it is, with a newer Node.js", { timeout: 180_000 }, () =>
   inScratch(async (scratch) => {
     const first = BLOCKS.find(({ name }) => name.startsWith("docs-"));
-    const [printed] = await run("node24", join(PROJECT, "src", `${first?.name}.mts`), scratch);
+    const [printed] = await run("node24", [join(PROJECT, "src", `${first?.name}.mts`)], scratch);
     assert.match(printed, /hello from the sandbox/);
   }),
 );
 
-test("the pages have blocks, and the first programs are at most fifteen lines", () => {
+test("the pages have blocks, and the first programs are at most ten lines", () => {
   for (const page of PAGES) {
     assert.ok(blocksOf(page).length >= 3, page);
   }
   const lengths = blocksOf("docs/agents.md")
     .slice(0, 2)
     .map(({ code }) => code.split("\n").filter((line) => line.trim() !== "").length);
-  assert.ok(Math.max(...lengths) <= 15, String(lengths));
+  assert.ok(Math.max(...lengths) <= 10, String(lengths));
 });
 
+/** Runs a program on a terminal, answers the question of `airlock approve`, and returns what was shown. */
+async function onTerminal(file: string, cwd: string): Promise<string> {
+  // The terminal has room for the question on one page.
+  const command = `stty rows 200 cols 120; exec ${process.execPath} ${file}`;
+  const child = spawn("script", ["-qec", command, "/dev/null"], { cwd, timeout: 120_000 });
+  let shown = "";
+  for await (const data of child.stdout.setEncoding("utf8")) {
+    const before = shown.includes(QUESTION);
+    shown += data;
+    if (!before && shown.includes(QUESTION)) {
+      child.stdin.write("y\n");
+    }
+  }
+  return shown;
+}
+
 /** Runs a program, and returns what it printed on both streams. */
-function run(program: string, file: string, directory: string): Promise<[string, string]> {
+function run(program: string, words: readonly string[], directory: string): Promise<[string, string]> {
   return new Promise((resolve, reject) => {
-    const child = execFile(program, [file], { cwd: directory }, (error, stdout, stderr) => {
+    const child = execFile(program, words, { cwd: directory }, (error, stdout, stderr) => {
       if (error) {
-        reject(new Error(`${file} failed: ${stderr}`));
+        reject(new Error(`${words.join(" ")} failed: ${stdout}${stderr}`));
       } else {
         resolve([stdout, stderr]);
       }

@@ -15,7 +15,8 @@ use crate::{
 /// The time that `start` waits, so that a command that fails at once is reported at once.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 /// The hint for a command whose time was over.
-const TIMED_OUT: &str = "to give it more time, set `timeout_seconds`; for a command that does not end, use `start`";
+const TIMED_OUT: &str =
+    "to give it more time, set `timeout_seconds`; for a command that does not end, use `start`";
 /// The columns of a wrong ID in a text.
 const ID_COLUMNS: usize = 60;
 /// The maximum length of a description in bytes.

@@ -307,7 +307,11 @@ fn a_profile_that_only_warns_refuses_no_public_host() {
     let layers = profile.network_layers().unwrap();
     assert_eq!(warnings("curl https://other.example", &layers), []);
     for refused in ["curl https://no.example", "curl http://10.0.0.1/"] {
-        assert_eq!(warnings(refused, &layers).first().map(|(code, _)| *code), Some("network_refused"), "{refused}");
+        assert_eq!(
+            warnings(refused, &layers).first().map(|(code, _)| *code),
+            Some("network_refused"),
+            "{refused}"
+        );
     }
     // A profile with its own key does not inherit the mode.
     let strict = "name = \"again\"\nextends = \"warns\"\nnetwork.allow = [\"pypi\"]\n";

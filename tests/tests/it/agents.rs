@@ -103,16 +103,23 @@ mod long {
             let report: Value = serde_json::from_str(&report).unwrap();
             let steps = fs::read_to_string(source::root().join(STEPS)).unwrap();
             let steps: Vec<Value> = serde_json::from_str(&steps).unwrap();
-            let told: Vec<_> = report["told"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+            let told: Vec<_> =
+                report["told"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
             assert_eq!(told.len(), steps.len(), "{told:?}");
             for (at, (step, told)) in steps.iter().zip(&told).enumerate() {
-                let shows: Vec<_> = step["shows"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                let shows: Vec<_> =
+                    step["shows"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
                 for text in if at == ASKED { vec![asked] } else { shows } {
                     assert!(told.contains(text), "no `{text}` for {step} in:\n{told}");
                 }
             }
-            let tools: Vec<_> = report["tools"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-            assert_eq!(tools.iter().filter(|name| name.starts_with("mcp__airlock__")).count(), 9, "{tools:?}");
+            let tools: Vec<_> =
+                report["tools"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            assert_eq!(
+                tools.iter().filter(|name| name.starts_with("mcp__airlock__")).count(),
+                9,
+                "{tools:?}"
+            );
             assert!(!tools.iter().any(|name| off.contains(name)), "{tools:?}");
             let log = "cd /workspace/project && git status --short && git log --format=%s";
             let log = self.run(&program("airlock"), &["run", "-s", &self.session, "--", log], &[]);

@@ -46,7 +46,9 @@ impl Approvals {
                 self.send_answer(link, &asked, unanswered("the command does not run any more")).await;
             }
             ConnectionQuestion::Full => {
-                let why = format!("the tenant has {most} open approvals of connections, the most that the server permits (`limits.connection_approvals_per_tenant`)");
+                let why = format!(
+                    "the tenant has {most} open approvals of connections, the most that the server permits (`limits.connection_approvals_per_tenant`)"
+                );
                 self.send_answer(link, &asked, unanswered(&why)).await;
             }
         }

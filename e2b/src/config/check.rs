@@ -8,7 +8,7 @@ use std::{
 
 use airlock_config::Problem;
 
-use super::{E2bConfig, KeyConfig};
+use super::sections::{E2bConfig, KeyConfig};
 
 /// Returns every problem.
 pub(super) fn problems(config: &E2bConfig) -> Vec<Problem> {

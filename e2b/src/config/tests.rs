@@ -1,5 +1,7 @@
 //! Tests of the configuration.
 
+use std::time::Duration;
+
 use super::*;
 
 const KEY: &str = "\n[[key]]\nname = \"a\"\nsha256 = \"HASH\"\ntoken_file = \"/t/a\"\n";

@@ -9,9 +9,9 @@ LARGEST=$((40 * 1000 * 1000)) # bytes
 
 build=${CARGO_TARGET_DIR:-target}/dist
 programs=$build/programs
-cargo build --locked --profile dist --bin airlock --bin airlock-server --bin airlock-runner --bin airlock-probe
+cargo build --locked --profile dist --bin airlock --bin airlock-server --bin airlock-runner --bin airlock-e2b --bin airlock-probe
 mkdir -p "$programs"
-for program in airlock airlock-server airlock-runner airlock-probe; do
+for program in airlock airlock-server airlock-runner airlock-e2b airlock-probe; do
     objcopy --only-keep-debug "$build/$program" "$programs/$program.debug"
     objcopy --strip-all "$build/$program" "$programs/$program"
     (cd "$programs" && objcopy --add-gnu-debuglink="$program.debug" "$program")

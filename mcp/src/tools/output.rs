@@ -82,7 +82,7 @@ async fn write(client: &Client, input: &Input) -> Result<(), ClientError> {
 
 /// Returns a part of the output as soon as it has a byte, the command has ended, or `wait` is over.
 async fn view(call: &Call<'_>, open: &Open, id: &str, offset: u64, length: u64, wait: Duration) -> Reply {
-    let viewed = call.asking(open, id, grown(&open.client, id, offset, length, wait)).await;
+    let viewed = Box::pin(call.asking(open, id, grown(&open.client, id, offset, length, wait))).await;
     let Some(viewed) = viewed else {
         return Err(text::note("the tool call was cancelled; the command is unchanged"));
     };

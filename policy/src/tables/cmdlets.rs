@@ -50,8 +50,7 @@ impl Cmdlet {
         exact.or_else(|| {
             let starts =
                 |known: &&str| known.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-            let mut found =
-                self.all_parameters().filter(|parameter| parameter.names.iter().any(|known| starts(known)));
+            let mut found = self.all_parameters().filter(|parameter| parameter.names.iter().any(&starts));
             let first = found.next()?;
             found.next().is_none().then_some(first)
         })

@@ -28,12 +28,12 @@ start_postgres() {
     [ -x "$bin/postgres" ] || die "there is no PostgreSQL here" "run scripts/setup.sh test"
     remove_tree run
     mkdir run
-    # PostgreSQL refuses to run as root. Its data is in memory: on a disk, each new database of a test takes eight times the
-    # processor time.
+    # PostgreSQL refuses to run as root. It gets its own IPC namespace, because tests of the sandbox inspect the host's
+    # shared memory. Its data is in memory: on a disk, each new database of a test takes eight times the processor time.
     if [ "$(id -u)" -eq 0 ]; then
         local user
         user=$(id -u postgres >/dev/null 2>&1 && echo postgres || echo nobody)
-        as=(setpriv "--reuid=$user" "--regid=$(id -g "$user")" --clear-groups --)
+        as=(unshare --ipc setpriv "--reuid=$user" "--regid=$(id -g "$user")" --clear-groups --)
         chown "$user" run
         mkdir run/data
         mount -t tmpfs -o "mode=0700,uid=$(id -u "$user"),gid=$(id -g "$user")" tmpfs run/data
@@ -91,13 +91,12 @@ start_s3() {
     return 1
 }
 
-# Starts the engine. PostgreSQL gets its own mount namespace for its data, and its own IPC namespace, because tests of the
-# sandbox inspect the host's shared memory.
+# Starts the engine. PostgreSQL gets its own mount namespace for its data.
 start_apart() {
     if [ "$kind" = postgres ] && [ "$(id -u)" -eq 0 ]; then
         export -f start_postgres a_port remove_tree die
         export home
-        unshare --ipc --mount bash -euo pipefail -c start_postgres
+        in_own_mounts bash -euo pipefail -c start_postgres
     else
         ("start_$kind")
     fi

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use airlock_policy::Profile;
 use serde_json::Value as Json;
 
+use crate::decided::decided;
+
 /// The largest number of differences that are printed.
 const MAX_SHOWN: usize = 25;
 
@@ -16,7 +18,7 @@ pub(crate) fn measure(facts: &[Json], texts: &HashMap<String, String>, profile: 
         let Some(text) = row["id"].as_str().and_then(|id| texts.get(id)) else {
             continue;
         };
-        let decision = super::decided(text, profile);
+        let decision = decided(text, profile);
         if !decision.parse_complete {
             continue;
         }

@@ -6,6 +6,8 @@ use std::fmt;
 use airlock_policy::{Profile, Verdict};
 use serde_json::Value as Json;
 
+use crate::decided::decided;
+
 /// The largest number of texts that are printed.
 const MAX_SHOWN: usize = 40;
 
@@ -45,7 +47,7 @@ pub(crate) fn cases(facts: &[Json], profile: &Profile) -> Found {
 
 impl Found {
     fn add(&mut self, text: &str, row: &Json, profile: &Profile) {
-        let decision = super::decided(text, profile);
+        let decision = decided(text, profile);
         let kinds = ["created", "deleted", "changed"];
         let changes = kinds.iter().any(|kind| row[*kind].as_array().is_some_and(|files| !files.is_empty()));
         let allowed = decision.read_only || decision.verdict == Verdict::Allow;

@@ -6,12 +6,13 @@
 
 mod bindings;
 mod changes;
+mod decided;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use airlock_policy::{Decision, Profile, Request, Shell, decide};
+use airlock_policy::Profile;
 use serde_json::Value as Json;
 
 fn main() -> ExitCode {
@@ -47,10 +48,6 @@ fn measure(directory: &Path) -> Result<bool, String> {
     let cases = changes::cases(&rows(&directory.join("behaviour.jsonl"))?, &profile);
     println!("behaviour.jsonl\n{cases}");
     Ok(holds && cases.holds())
-}
-
-fn decided(text: &str, profile: &Profile) -> Decision {
-    decide(&Request { shell: Shell::Pwsh, ..Request::bash(text.as_bytes()) }, profile)
 }
 
 fn rows(path: &Path) -> Result<Vec<Json>, String> {

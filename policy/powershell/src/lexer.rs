@@ -3,14 +3,16 @@
 
 mod number;
 mod operator;
+pub(crate) mod reading;
 mod string;
 mod variable;
 mod word;
 
+use self::reading::{Numbers, Operators, Strings, Variables, Words};
 use crate::chars::{is_blank, is_digit, is_double_quote, is_letter, is_single_quote};
 use crate::source::{Map, Text};
 use crate::token::{Kind, Part, Stream, Token};
-use crate::{Fault, Parse};
+use crate::tree::{Fault, Parse};
 
 /// The way in which characters are combined into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

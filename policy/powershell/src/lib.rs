@@ -24,8 +24,5 @@ pub use tree::{
     Redirection, RedirectionTarget, Script, Target, TypeName, TypeUse, Value,
 };
 
-/// The result of a part of the parser.
-type Parse<T> = Result<T, Fault>;
-
 #[cfg(test)]
 mod tests;

@@ -4,17 +4,19 @@ mod command;
 mod define;
 mod expression;
 mod flow;
+mod grammar;
 mod member;
+mod parts;
 mod pipeline;
 mod primary;
 mod statement;
 mod types;
 
-use crate::Parse;
+use self::grammar::{Primaries, Statements};
 use crate::lexer::{Lexer, Mode};
 use crate::source::{Map, Span, Text};
 use crate::token::{Kind, Token};
-use crate::tree::{Construct, ConstructKind, Fault, Script};
+use crate::tree::{Construct, ConstructKind, Fault, Parse, Script};
 
 /// The deepest nesting of a text that is understood.
 const MAX_DEPTH: usize = 64;

@@ -41,6 +41,9 @@ pub struct Fault {
     pub at: usize,
 }
 
+/// The result of a part of the parser.
+pub(crate) type Parse<T> = Result<T, Fault>;
+
 /// The operator before a command's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {

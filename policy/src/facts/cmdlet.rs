@@ -1,14 +1,17 @@
 //! The facts about a call of a cmdlet.
 
-use super::CommandFacts;
 use crate::analysis::{Analysis, Found};
 use crate::decision::Span;
 use crate::paths::{self, Located, Places};
 use crate::powershell::Call;
 use crate::readonly::{self, PathWord, Proof, Refusal};
 
-/// Returns the facts about a command that is a cmdlet.
-pub(super) fn facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
+/// Returns why a cmdlet is not read-only, if it is not, and its paths.
+pub(super) fn facts(
+    found: &Found,
+    analysis: &Analysis,
+    places: &Places<'_>,
+) -> (Option<Refusal>, Vec<Located>) {
     let call = found.call();
     let mut words: Vec<PathWord> = paths::redirect_writes(found).collect();
     let refusal = match call.map(|call| prove(call, found, analysis)) {
@@ -23,8 +26,7 @@ pub(super) fn facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> 
         None => None,
     };
     let located = words.iter().flat_map(|word| paths::locate(word, &found.directory, places));
-    let paths: Vec<Located> = located.filter(|located| located.path != "/dev/null").collect();
-    CommandFacts { refusal, paths, writes: None, connection: None }
+    (refusal, located.filter(|located| located.path != "/dev/null").collect())
 }
 
 fn prove(call: &Call, found: &Found, analysis: &Analysis) -> Proof {

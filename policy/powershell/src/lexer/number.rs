@@ -1,12 +1,13 @@
 //! Numbers. A number that does not fit its type is a word in a command and an error in an expression.
 
 use super::Lexer;
-use crate::Parse;
+use super::reading::{Numbers, Words};
 use crate::chars::{ends_number, ends_token, is_dash};
 use crate::token::{Kind, Token};
+use crate::tree::Parse;
 
 /// The text of a number after the scan, before the check of its range.
-pub(super) struct Shape {
+struct Shape {
     digits: String,
     negative: bool,
     base: u32,
@@ -15,10 +16,9 @@ pub(super) struct Shape {
     multiplier: i128,
 }
 
-impl Lexer<'_> {
-    /// Reads the number that starts with this character, or the word that only looks like one.
-    pub(super) fn number(&mut self, first: char) -> Parse<Token> {
-        let shape = self.number_shape(first);
+impl Numbers for Lexer<'_> {
+    fn number(&mut self, first: char) -> Parse<Token> {
+        let shape = number_shape(self, first);
         let fits = match &shape {
             None => Some(false),
             Some(shape) => shape.fits(),
@@ -34,102 +34,105 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads the characters of a number. Returns `None` if they are the start of a word. The position is then undefined.
-    pub(super) fn number_shape(&mut self, first: char) -> Option<Shape> {
-        let mut shape = Shape {
-            digits: String::new(),
-            negative: is_dash(first),
-            base: 10,
-            real: false,
-            suffix: String::new(),
-            multiplier: 1,
-        };
-        let first = if is_dash(first) || first == '+' { self.take() } else { first };
-        let mut valid = true;
-        let next = self.peek();
-        if first == '.' {
-            shape.real = true;
-            shape.digits.push('.');
-            valid = self.fraction(&mut shape);
-        } else if first == '0' && matches!(next, 'x' | 'X' | 'b' | 'B') {
-            self.take();
-            shape.base = if matches!(next, 'x' | 'X') { 16 } else { 2 };
-            self.digits(&mut shape);
-            valid = shape.base == 16 || !shape.digits.is_empty();
-        } else {
-            shape.digits.push(first);
-            self.digits(&mut shape);
-            match self.peek() {
-                '.' if self.peek_second() != '.' => {
-                    self.take();
-                    shape.real = true;
-                    shape.digits.push('.');
-                    valid = self.fraction(&mut shape);
-                }
-                'e' | 'E' => {
-                    shape.real = true;
-                    valid = self.exponent(&mut shape);
-                }
-                _ => {}
+    fn is_number(&mut self, first: char) -> bool {
+        number_shape(self, first).is_some()
+    }
+}
+
+/// Reads the characters of a number. Returns `None` if they are the start of a word. The position is then undefined.
+fn number_shape(lexer: &mut Lexer<'_>, first: char) -> Option<Shape> {
+    let mut shape = Shape {
+        digits: String::new(),
+        negative: is_dash(first),
+        base: 10,
+        real: false,
+        suffix: String::new(),
+        multiplier: 1,
+    };
+    let first = if is_dash(first) || first == '+' { lexer.take() } else { first };
+    let mut valid = true;
+    let next = lexer.peek();
+    if first == '.' {
+        shape.real = true;
+        shape.digits.push('.');
+        valid = fraction(lexer, &mut shape);
+    } else if first == '0' && matches!(next, 'x' | 'X' | 'b' | 'B') {
+        lexer.take();
+        shape.base = if matches!(next, 'x' | 'X') { 16 } else { 2 };
+        digits(lexer, &mut shape);
+        valid = shape.base == 16 || !shape.digits.is_empty();
+    } else {
+        shape.digits.push(first);
+        digits(lexer, &mut shape);
+        match lexer.peek() {
+            '.' if lexer.peek_second() != '.' => {
+                lexer.take();
+                shape.real = true;
+                shape.digits.push('.');
+                valid = fraction(lexer, &mut shape);
             }
+            'e' | 'E' => {
+                shape.real = true;
+                valid = exponent(lexer, &mut shape);
+            }
+            _ => {}
         }
-        valid &= self.suffix(&mut shape);
-        let next = self.peek();
-        let ends = ends_token(next) || (self.in_expression() && ends_number(next, self.in_ternary));
-        (valid && ends).then_some(shape)
     }
+    valid &= suffix(lexer, &mut shape);
+    let next = lexer.peek();
+    let ends = ends_token(next) || (lexer.in_expression() && ends_number(next, lexer.in_ternary));
+    (valid && ends).then_some(shape)
+}
 
-    fn digits(&mut self, shape: &mut Shape) -> usize {
-        let before = shape.digits.len();
-        while self.peek().is_digit(shape.base) {
-            let digit = self.take();
-            shape.digits.push(digit);
-        }
-        shape.digits.len() - before
+fn digits(lexer: &mut Lexer<'_>, shape: &mut Shape) -> usize {
+    let before = shape.digits.len();
+    while lexer.peek().is_digit(shape.base) {
+        let digit = lexer.take();
+        shape.digits.push(digit);
     }
+    shape.digits.len() - before
+}
 
-    fn fraction(&mut self, shape: &mut Shape) -> bool {
-        self.digits(shape);
-        !matches!(self.peek(), 'e' | 'E') || self.exponent(shape)
-    }
+fn fraction(lexer: &mut Lexer<'_>, shape: &mut Shape) -> bool {
+    digits(lexer, shape);
+    !matches!(lexer.peek(), 'e' | 'E') || exponent(lexer, shape)
+}
 
-    fn exponent(&mut self, shape: &mut Shape) -> bool {
-        self.take();
-        shape.digits.push('e');
-        let sign = self.peek();
-        if sign == '+' || is_dash(sign) {
-            self.take();
-            shape.digits.push(if sign == '+' { '+' } else { '-' });
-        }
-        self.digits(shape) > 0
+fn exponent(lexer: &mut Lexer<'_>, shape: &mut Shape) -> bool {
+    lexer.take();
+    shape.digits.push('e');
+    let sign = lexer.peek();
+    if sign == '+' || is_dash(sign) {
+        lexer.take();
+        shape.digits.push(if sign == '+' { '+' } else { '-' });
     }
+    digits(lexer, shape) > 0
+}
 
-    /// Reads the suffixes of the type and of the multiplier. Returns false if the whole is no number.
-    fn suffix(&mut self, shape: &mut Shape) -> bool {
-        while matches!(self.peek().to_ascii_lowercase(), 'u' | 's' | 'l' | 'd' | 'y' | 'n')
-            && shape.suffix.len() < 2
-        {
-            let letter = self.take().to_ascii_lowercase();
-            shape.suffix.push(letter);
-        }
-        let known =
-            matches!(shape.suffix.as_str(), "" | "u" | "s" | "l" | "d" | "y" | "n" | "ul" | "us" | "uy");
-        let power = match self.peek().to_ascii_lowercase() {
-            'k' => 1,
-            'm' => 2,
-            'g' => 3,
-            't' => 4,
-            'p' => 5,
-            _ => return known,
-        };
-        self.take();
-        shape.multiplier = 1 << (10 * power);
-        let byte = matches!(self.peek(), 'b' | 'B');
-        if byte {
-            self.take();
-        }
-        known && byte
+/// Reads the suffixes of the type and of the multiplier. Returns false if the whole is no number.
+fn suffix(lexer: &mut Lexer<'_>, shape: &mut Shape) -> bool {
+    while matches!(lexer.peek().to_ascii_lowercase(), 'u' | 's' | 'l' | 'd' | 'y' | 'n')
+        && shape.suffix.len() < 2
+    {
+        let letter = lexer.take().to_ascii_lowercase();
+        shape.suffix.push(letter);
     }
+    let known = matches!(shape.suffix.as_str(), "" | "u" | "s" | "l" | "d" | "y" | "n" | "ul" | "us" | "uy");
+    let power = match lexer.peek().to_ascii_lowercase() {
+        'k' => 1,
+        'm' => 2,
+        'g' => 3,
+        't' => 4,
+        'p' => 5,
+        _ => return known,
+    };
+    lexer.take();
+    shape.multiplier = 1 << (10 * power);
+    let byte = matches!(lexer.peek(), 'b' | 'B');
+    if byte {
+        lexer.take();
+    }
+    known && byte
 }
 
 impl Shape {

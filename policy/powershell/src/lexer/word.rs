@@ -1,16 +1,16 @@
 //! Words without quotes: names and arguments of commands, parameters, identifiers, labels.
 
+use super::reading::{Strings, Words};
 use super::{Lexer, Mode};
-use crate::Parse;
 use crate::chars::{
     continues_identifier, ends_assembly_part, ends_token, is_blank, is_double_quote, is_letter_or_digit,
     is_single_quote, starts_identifier,
 };
 use crate::token::{Kind, Token, keyword, operator};
+use crate::tree::Parse;
 
-impl Lexer<'_> {
-    /// Reads the rest of a word that starts with this value.
-    pub(super) fn word(&mut self, mut value: String) -> Parse<Token> {
+impl Words for Lexer<'_> {
+    fn word(&mut self, mut value: String) -> Parse<Token> {
         let mut parts = Vec::new();
         while !ends_token(self.peek()) {
             match self.take() {
@@ -24,8 +24,7 @@ impl Lexer<'_> {
         Ok(self.with_parts(Kind::Generic, value, parts))
     }
 
-    /// Reads what follows a dash: a parameter, an operator, or a word.
-    pub(super) fn parameter(&mut self, dash: char) -> Parse<Token> {
+    fn parameter(&mut self, dash: char) -> Parse<Token> {
         let mut name = String::new();
         let mut colon = false;
         loop {
@@ -63,8 +62,7 @@ impl Lexer<'_> {
         Ok(Token { flag: colon, ..self.valued(Kind::Parameter, name) })
     }
 
-    /// Reads the rest of an identifier, keyword, name of a type, or word.
-    pub(super) fn identifier(&mut self) -> Parse<Token> {
+    fn identifier(&mut self) -> Parse<Token> {
         while continues_identifier(self.peek()) {
             self.take();
         }
@@ -81,15 +79,10 @@ impl Lexer<'_> {
         }
         let names = !self.simple_name && matches!(self.mode, Mode::Command | Mode::Signature);
         let kind = if names { keyword(text).map(Kind::Keyword) } else { None };
-        Ok(self.token(kind.filter(|kind| !self.is_plain(*kind)).unwrap_or(Kind::Identifier)))
+        Ok(self.token(kind.filter(|kind| !is_plain(*kind)).unwrap_or(Kind::Identifier)))
     }
 
-    /// `inlinescript` is a keyword only in workflows, which PowerShell 7 does not have.
-    fn is_plain(&self, kind: Kind) -> bool {
-        kind == Kind::Keyword(crate::token::Keyword::InlineScript)
-    }
-
-    pub(super) fn label(&mut self) -> Parse<Token> {
+    fn label(&mut self) -> Parse<Token> {
         if !starts_identifier(self.peek()) {
             return self.word(":".to_owned());
         }
@@ -104,8 +97,7 @@ impl Lexer<'_> {
         Ok(self.valued(Kind::Label, name))
     }
 
-    /// Reads the rest of the line after `--%`.
-    pub(crate) fn verbatim(&mut self) -> Token {
+    fn verbatim(&mut self) -> Token {
         self.skip_blanks();
         self.start = self.at;
         let mut quoted = false;
@@ -121,28 +113,32 @@ impl Lexer<'_> {
         self.valued(Kind::Generic, self.slice(self.start, self.at).to_owned())
     }
 
-    /// Skips the name of an assembly. Returns false if there is none.
-    pub(crate) fn skip_assembly(&mut self) -> bool {
-        let mut any = self.skip_assembly_part();
+    fn skip_assembly(&mut self) -> bool {
+        let mut any = skip_assembly_part(self);
         while self.peek() == ',' {
             self.take();
             any = true;
-            self.skip_assembly_part();
+            skip_assembly_part(self);
             if self.take_if('=') {
-                self.skip_assembly_part();
+                skip_assembly_part(self);
             }
         }
         any
     }
+}
 
-    fn skip_assembly_part(&mut self) -> bool {
-        self.skip_blanks();
-        let before = self.at;
-        while !ends_assembly_part(self.peek()) {
-            self.take();
-        }
-        let any = self.at > before;
-        self.skip_blanks();
-        any
+/// `inlinescript` is a keyword only in workflows, which PowerShell 7 does not have.
+fn is_plain(kind: Kind) -> bool {
+    kind == Kind::Keyword(crate::token::Keyword::InlineScript)
+}
+
+fn skip_assembly_part(lexer: &mut Lexer<'_>) -> bool {
+    lexer.skip_blanks();
+    let before = lexer.at;
+    while !ends_assembly_part(lexer.peek()) {
+        lexer.take();
     }
+    let any = lexer.at > before;
+    lexer.skip_blanks();
+    any
 }

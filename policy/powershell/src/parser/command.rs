@@ -1,24 +1,13 @@
 //! Commands, with their names, parameters and arguments.
 
 use super::Parser;
-use super::expression::no_splat;
-use crate::Parse;
+use super::grammar::{Commands, Pipelines, Primaries};
+use super::parts::{Place, no_splat};
 use crate::lexer::Mode;
+use crate::lexer::reading::Words;
 use crate::source::Span;
 use crate::token::{Kind, Part, Token};
-use crate::tree::{Argument, Call, Command, Element, Quote, Redirection, Value};
-
-/// The place of an argument, which determines how a word is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The name of a command. A `$` in a word is not expanded.
-    Name,
-    /// The name after `&` or `.`.
-    NameAfterCall,
-    FileName,
-    Argument,
-    SwitchCondition,
-}
+use crate::tree::{Argument, Call, Command, Element, Parse, Quote, Redirection, Value};
 
 /// The parameter after which the rest of the line is passed on as it is.
 const VERBATIM: &str = "--%";
@@ -33,9 +22,8 @@ struct Parts {
     end: usize,
 }
 
-impl Parser<'_, '_> {
-    /// Parses a command. Returns its place, or `None` if there is none.
-    pub(super) fn command(&mut self, piped: bool) -> Parse<Option<Span>> {
+impl Commands for Parser<'_, '_> {
+    fn command(&mut self, piped: bool) -> Parse<Option<Span>> {
         self.in_mode(Mode::Command, |parser| {
             let first = parser.next()?;
             let (call, token) = match first.kind {
@@ -65,7 +53,7 @@ impl Parser<'_, '_> {
                 verbatim: false,
                 end: parser.lexer.map.offset(first.end),
             };
-            let result = parser.command_parts(token, &mut parts);
+            let result = command_parts(parser, token, &mut parts);
             parser.within = outer;
             let span = Span { start, end: parts.end };
             let empty = parts.elements.is_empty();
@@ -85,125 +73,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn command_parts(&mut self, first: Token, parts: &mut Parts) -> Parse<()> {
-        let mut token = first;
-        loop {
-            let place = self.place(&token);
-            match token.kind {
-                Kind::Pipe
-                | Kind::RCurly
-                | Kind::RParen
-                | Kind::EndOfInput
-                | Kind::NewLine
-                | Kind::Semi
-                | Kind::AndAnd
-                | Kind::OrOr
-                | Kind::Ampersand => {
-                    self.put_back(token);
-                    return Ok(());
-                }
-                Kind::Comma => return self.fault("missing_argument", &token),
-                Kind::MinusMinus => {
-                    parts.end = place.end;
-                    let element = if parts.saw_dashes {
-                        self.as_word(&token)
-                    } else {
-                        Element::Parameter { name: "-".to_owned(), value: None, span: place }
-                    };
-                    parts.elements.push(element);
-                    parts.saw_dashes = true;
-                }
-                Kind::Parameter if !self.is_name(parts) && !parts.saw_dashes => {
-                    let element = self.parameter_element(&token)?;
-                    if let Element::Parameter { span, .. } = &element {
-                        parts.end = span.end;
-                    }
-                    parts.elements.push(element);
-                }
-                Kind::Parameter => {
-                    parts.end = place.end;
-                    let element = self.as_word(&token);
-                    parts.elements.push(element);
-                }
-                kind if kind.is_redirection() && !self.is_name(parts) => {
-                    let mut found = std::mem::take(&mut parts.redirections);
-                    let span = self.redirection(&token, &mut found)?;
-                    parts.redirections = found;
-                    parts.end = span.end;
-                }
-                kind if kind.is_redirection() => {
-                    parts.end = place.end;
-                    let element = self.as_word(&token);
-                    parts.elements.push(element);
-                }
-                _ => {
-                    if self.argument_element(token, parts)? {
-                        return Ok(());
-                    }
-                }
-            }
-            parts.place = Place::Argument;
-            token = self.next()?;
-        }
-    }
-
-    fn is_name(&self, parts: &Parts) -> bool {
-        matches!(parts.place, Place::Name | Place::NameAfterCall)
-    }
-
-    /// Returns a token as a word with its own text.
-    fn as_word(&self, token: &Token) -> Element {
-        let value = Value::String(self.source(token), Quote::None);
-        Element::Argument(Argument { value, span: self.place(token) })
-    }
-
-    fn parameter_element(&mut self, token: &Token) -> Parse<Element> {
-        let mut span = self.place(token);
-        let mut value = None;
-        if token.flag && self.peek()? != Kind::Comma {
-            let next = self.next()?;
-            let Some(argument) = self.argument(Place::Argument, next)? else {
-                return self.fault("missing_value_of_parameter", token);
-            };
-            no_splat(&argument.value, argument.span)?;
-            span.end = argument.span.end;
-            value = Some(argument);
-        }
-        Ok(Element::Parameter { name: token.value.clone(), value, span })
-    }
-
-    /// Parses an argument, or the name. Returns true if it ends the command.
-    fn argument_element(&mut self, token: Token, parts: &mut Parts) -> Parse<bool> {
-        let is_string = matches!(
-            token.kind,
-            Kind::Generic
-                | Kind::StringLiteral
-                | Kind::StringExpandable
-                | Kind::HereLiteral
-                | Kind::HereExpandable
-        );
-        let stops = is_string && token.value == VERBATIM;
-        let Some(argument) = self.argument(parts.place, token)? else {
-            return self.missing("missing_argument");
-        };
-        parts.end = argument.span.end;
-        parts.elements.push(Element::Argument(argument));
-        if !stops || self.ahead.as_ref().is_some_and(|token| token.kind != Kind::Parameter) {
-            return Ok(false);
-        }
-        self.read_again();
-        let rest = self.lexer.verbatim();
-        let span = self.place(&rest);
-        parts.end = span.end;
-        parts
-            .elements
-            .push(Element::Argument(Argument { value: Value::String(rest.value, Quote::None), span }));
-        parts.verbatim = true;
-        Ok(true)
-    }
-
-    /// Parses an argument outside a command's list of elements.
-    pub(super) fn single_argument(&mut self, place: Place) -> Parse<Option<Argument>> {
+    fn single_argument(&mut self, place: Place) -> Parse<Option<Argument>> {
         if matches!(self.peek()?, Kind::Comma | Kind::EndOfInput) {
             return Ok(None);
         }
@@ -215,13 +85,12 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Parses an argument that starts with this token, with those after commas. Returns `None` if it cannot start one.
-    pub(super) fn argument(&mut self, place: Place, first: Token) -> Parse<Option<Argument>> {
+    fn argument(&mut self, place: Place, first: Token) -> Parse<Option<Argument>> {
         let mut values: Vec<Argument> = Vec::new();
         let mut token = first;
         loop {
             let stops = token.kind == Kind::Generic && token.value == VERBATIM;
-            let Some(value) = self.one_argument(place, token)? else {
+            let Some(value) = one_argument(self, place, token)? else {
                 return if values.is_empty() { Ok(None) } else { self.missing("missing_expression") };
             };
             let more = place == Place::Argument && !stops && self.peek()? == Kind::Comma;
@@ -242,58 +111,7 @@ impl Parser<'_, '_> {
         Ok(Some(Argument { value: Value::Array(values), span }))
     }
 
-    fn one_argument(&mut self, place: Place, token: Token) -> Parse<Option<Argument>> {
-        match token.kind {
-            Kind::Pipe
-            | Kind::RCurly
-            | Kind::RParen
-            | Kind::EndOfInput
-            | Kind::NewLine
-            | Kind::Semi
-            | Kind::ToFile(_)
-            | Kind::Merge(..)
-            | Kind::FromFile
-            | Kind::AndAnd
-            | Kind::OrOr
-            | Kind::Ampersand
-            | Kind::MinusMinus
-            | Kind::Comma => {
-                self.put_back(token);
-                Ok(None)
-            }
-            Kind::Splat
-            | Kind::Variable
-            | Kind::Number
-            | Kind::HereExpandable
-            | Kind::StringExpandable
-            | Kind::HereLiteral
-            | Kind::StringLiteral
-            | Kind::LParen
-            | Kind::DollarParen
-            | Kind::AtParen
-            | Kind::AtCurly
-            | Kind::LCurly => {
-                self.put_back(token);
-                let found = self.primary(true)?;
-                Ok(found.map(|found| Argument { value: found.value, span: found.span }))
-            }
-            Kind::Generic => {
-                let span = self.place(&token);
-                if token.parts.is_empty() || place == Place::Name {
-                    return Ok(Some(Argument { value: Value::String(token.value, Quote::None), span }));
-                }
-                let lead = self.expand(&token)?;
-                Ok(Some(Argument { value: Value::Expandable(lead), span }))
-            }
-            _ => {
-                let value = Value::String(self.source(&token), Quote::None);
-                Ok(Some(Argument { value, span: self.place(&token) }))
-            }
-        }
-    }
-
-    /// Parses what a string expands. Returns the constant text before it.
-    pub(super) fn expand(&mut self, token: &Token) -> Parse<String> {
+    fn expand(&mut self, token: &Token) -> Parse<String> {
         for part in &token.parts {
             match part {
                 Part::Variable { name, .. } => self.out.variables.push(name.clone()),
@@ -304,5 +122,170 @@ impl Parser<'_, '_> {
             Part::Variable { lead, .. } | Part::Expression { lead, .. } => *lead,
         });
         Ok(token.value.get(..lead).unwrap_or_default().to_owned())
+    }
+}
+
+fn command_parts(parser: &mut Parser<'_, '_>, first: Token, parts: &mut Parts) -> Parse<()> {
+    let mut token = first;
+    loop {
+        let place = parser.place(&token);
+        match token.kind {
+            Kind::Pipe
+            | Kind::RCurly
+            | Kind::RParen
+            | Kind::EndOfInput
+            | Kind::NewLine
+            | Kind::Semi
+            | Kind::AndAnd
+            | Kind::OrOr
+            | Kind::Ampersand => {
+                parser.put_back(token);
+                return Ok(());
+            }
+            Kind::Comma => return parser.fault("missing_argument", &token),
+            Kind::MinusMinus => {
+                parts.end = place.end;
+                let element = if parts.saw_dashes {
+                    as_word(parser, &token)
+                } else {
+                    Element::Parameter { name: "-".to_owned(), value: None, span: place }
+                };
+                parts.elements.push(element);
+                parts.saw_dashes = true;
+            }
+            Kind::Parameter if !is_name(parts) && !parts.saw_dashes => {
+                let element = parameter_element(parser, &token)?;
+                if let Element::Parameter { span, .. } = &element {
+                    parts.end = span.end;
+                }
+                parts.elements.push(element);
+            }
+            Kind::Parameter => {
+                parts.end = place.end;
+                let element = as_word(parser, &token);
+                parts.elements.push(element);
+            }
+            kind if kind.is_redirection() && !is_name(parts) => {
+                let mut found = std::mem::take(&mut parts.redirections);
+                let span = parser.redirection(&token, &mut found)?;
+                parts.redirections = found;
+                parts.end = span.end;
+            }
+            kind if kind.is_redirection() => {
+                parts.end = place.end;
+                let element = as_word(parser, &token);
+                parts.elements.push(element);
+            }
+            _ => {
+                if argument_element(parser, token, parts)? {
+                    return Ok(());
+                }
+            }
+        }
+        parts.place = Place::Argument;
+        token = parser.next()?;
+    }
+}
+
+fn is_name(parts: &Parts) -> bool {
+    matches!(parts.place, Place::Name | Place::NameAfterCall)
+}
+
+/// Returns a token as a word with its own text.
+fn as_word(parser: &Parser<'_, '_>, token: &Token) -> Element {
+    let value = Value::String(parser.source(token), Quote::None);
+    Element::Argument(Argument { value, span: parser.place(token) })
+}
+
+fn parameter_element(parser: &mut Parser<'_, '_>, token: &Token) -> Parse<Element> {
+    let mut span = parser.place(token);
+    let mut value = None;
+    if token.flag && parser.peek()? != Kind::Comma {
+        let next = parser.next()?;
+        let Some(argument) = parser.argument(Place::Argument, next)? else {
+            return parser.fault("missing_value_of_parameter", token);
+        };
+        no_splat(&argument.value, argument.span)?;
+        span.end = argument.span.end;
+        value = Some(argument);
+    }
+    Ok(Element::Parameter { name: token.value.clone(), value, span })
+}
+
+/// Parses an argument, or the name. Returns true if it ends the command.
+fn argument_element(parser: &mut Parser<'_, '_>, token: Token, parts: &mut Parts) -> Parse<bool> {
+    let is_string = matches!(
+        token.kind,
+        Kind::Generic
+            | Kind::StringLiteral
+            | Kind::StringExpandable
+            | Kind::HereLiteral
+            | Kind::HereExpandable
+    );
+    let stops = is_string && token.value == VERBATIM;
+    let Some(argument) = parser.argument(parts.place, token)? else {
+        return parser.missing("missing_argument");
+    };
+    parts.end = argument.span.end;
+    parts.elements.push(Element::Argument(argument));
+    if !stops || parser.ahead.as_ref().is_some_and(|token| token.kind != Kind::Parameter) {
+        return Ok(false);
+    }
+    parser.read_again();
+    let rest = parser.lexer.verbatim();
+    let span = parser.place(&rest);
+    parts.end = span.end;
+    parts.elements.push(Element::Argument(Argument { value: Value::String(rest.value, Quote::None), span }));
+    parts.verbatim = true;
+    Ok(true)
+}
+
+fn one_argument(parser: &mut Parser<'_, '_>, place: Place, token: Token) -> Parse<Option<Argument>> {
+    match token.kind {
+        Kind::Pipe
+        | Kind::RCurly
+        | Kind::RParen
+        | Kind::EndOfInput
+        | Kind::NewLine
+        | Kind::Semi
+        | Kind::ToFile(_)
+        | Kind::Merge(..)
+        | Kind::FromFile
+        | Kind::AndAnd
+        | Kind::OrOr
+        | Kind::Ampersand
+        | Kind::MinusMinus
+        | Kind::Comma => {
+            parser.put_back(token);
+            Ok(None)
+        }
+        Kind::Splat
+        | Kind::Variable
+        | Kind::Number
+        | Kind::HereExpandable
+        | Kind::StringExpandable
+        | Kind::HereLiteral
+        | Kind::StringLiteral
+        | Kind::LParen
+        | Kind::DollarParen
+        | Kind::AtParen
+        | Kind::AtCurly
+        | Kind::LCurly => {
+            parser.put_back(token);
+            let found = parser.primary(true)?;
+            Ok(found.map(|found| Argument { value: found.value, span: found.span }))
+        }
+        Kind::Generic => {
+            let span = parser.place(&token);
+            if token.parts.is_empty() || place == Place::Name {
+                return Ok(Some(Argument { value: Value::String(token.value, Quote::None), span }));
+            }
+            let lead = parser.expand(&token)?;
+            Ok(Some(Argument { value: Value::Expandable(lead), span }))
+        }
+        _ => {
+            let value = Value::String(parser.source(&token), Quote::None);
+            Ok(Some(Argument { value, span: parser.place(&token) }))
+        }
     }
 }

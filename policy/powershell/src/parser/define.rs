@@ -1,14 +1,14 @@
 //! Functions, classes, enumerations and `using`.
 
 use super::Parser;
-use super::command::Place;
-use crate::Parse;
+use super::grammar::{Commands, Definitions, Expressions, Members, Statements, Types};
+use super::parts::Place;
 use crate::lexer::Mode;
 use crate::token::{Keyword, Kind, Token};
-use crate::tree::{Argument, ConstructKind, Value};
+use crate::tree::{Argument, ConstructKind, Parse, Value};
 
-impl Parser<'_, '_> {
-    pub(super) fn function(&mut self, keyword: &Token) -> Parse<()> {
+impl Definitions for Parser<'_, '_> {
+    fn function(&mut self, keyword: &Token) -> Parse<()> {
         self.skip_lines()?;
         let name = self.next()?;
         if !can_name_function(name.kind) {
@@ -17,26 +17,12 @@ impl Parser<'_, '_> {
         let value = if name.kind == Kind::Generic { name.value.clone() } else { self.source(&name) };
         let span = self.span(keyword.start, name.end);
         self.construct(ConstructKind::Function, Some(value), span);
-        self.parameters_in_parentheses()?;
+        parameters_in_parentheses(self)?;
         let opening = self.expect(Kind::LCurly, "missing_block")?;
         self.deeper(|parser| parser.block_contents(Some(&opening))).map(|_| ())
     }
 
-    /// Parses parameters in parentheses, if there are any. Returns whether there are.
-    fn parameters_in_parentheses(&mut self) -> Parse<bool> {
-        self.skip_lines()?;
-        if self.take_if(Kind::LParen)?.is_none() {
-            return Ok(false);
-        }
-        self.parameters()?;
-        self.skip_lines()?;
-        self.expect(Kind::RParen, "missing_parenthesis")?;
-        self.skip_lines()?;
-        Ok(true)
-    }
-
-    /// Parses the declarations of parameters, up to the closing parenthesis.
-    pub(super) fn parameters(&mut self) -> Parse<()> {
+    fn parameters(&mut self) -> Parse<()> {
         let mut after_comma = false;
         loop {
             if !self.deeper(Self::parameter)? {
@@ -78,7 +64,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    pub(super) fn class(&mut self, keyword: &Token) -> Parse<()> {
+    fn class(&mut self, keyword: &Token) -> Parse<()> {
         self.skip_lines()?;
         let Some(name) = self.simple_name()? else {
             return self.fault("missing_name", keyword);
@@ -88,102 +74,17 @@ impl Parser<'_, '_> {
         self.construct(ConstructKind::Class, Some(class.clone()), span);
         self.skip_lines()?;
         self.in_mode(Mode::Signature, |parser| {
-            parser.base_types()?;
+            base_types(parser)?;
             parser.expect(Kind::LCurly, "missing_brace")?;
             parser.deeper(|parser| {
-                while parser.class_member(&class)? {}
+                while class_member(parser, &class)? {}
                 Ok(())
             })?;
             parser.expect(Kind::RCurly, "missing_brace").map(|_| ())
         })
     }
 
-    fn base_types(&mut self) -> Parse<()> {
-        if self.take_if(Kind::Colon)?.is_none() {
-            return Ok(());
-        }
-        self.skip_lines()?;
-        loop {
-            if self.type_name(false)?.is_none() {
-                return self.missing("missing_type");
-            }
-            self.skip_lines()?;
-            if self.take_if(Kind::Comma)?.is_none() {
-                return Ok(());
-            }
-            self.skip_lines()?;
-        }
-    }
-
-    /// Parses a property or method. Returns false if there is none.
-    fn class_member(&mut self, class: &str) -> Parse<bool> {
-        let mut started = false;
-        let (mut is_static, mut is_hidden, mut types) = (false, false, 0);
-        loop {
-            self.skip_lines()?;
-            if let Some(attribute) = self.attribute()? {
-                types += usize::from(!attribute.has_arguments);
-                if types > 1 {
-                    return self.missing("too_many_types");
-                }
-            } else {
-                let seen = match self.peek()? {
-                    Kind::Keyword(Keyword::Hidden) => std::mem::replace(&mut is_hidden, true),
-                    Kind::Keyword(Keyword::Static) => std::mem::replace(&mut is_static, true),
-                    _ => break,
-                };
-                if seen {
-                    return self.missing("repeated_qualifier");
-                }
-                self.next()?;
-            }
-            started = true;
-        }
-        match self.peek()? {
-            Kind::Variable => self.property()?,
-            Kind::Identifier | Kind::Keyword(_) => self.method(class, is_static)?,
-            _ if started => return self.missing("incomplete_member"),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn property(&mut self) -> Parse<()> {
-        self.next()?;
-        if self.take_if(Kind::Equals)?.is_some() {
-            self.skip_lines()?;
-            self.expression(false)?;
-        }
-        self.end_of_member()
-    }
-
-    fn end_of_member(&mut self) -> Parse<()> {
-        if !matches!(self.peek()?, Kind::NewLine | Kind::Semi | Kind::RCurly) {
-            return self.missing("missing_end_of_member");
-        }
-        self.skip_lines_and_semicolons()
-    }
-
-    fn method(&mut self, class: &str, is_static: bool) -> Parse<()> {
-        let name = self.next()?;
-        if self.peek()? != Kind::LParen {
-            return self.fault("missing_parenthesis", &name);
-        }
-        self.parameters_in_parentheses()?;
-        let is_constructor = self.source(&name).eq_ignore_ascii_case(class) && !is_static;
-        if is_constructor && self.take_if(Kind::Colon)?.is_some() {
-            self.skip_lines()?;
-            self.expect(Kind::Keyword(Keyword::Base), "missing_base")?;
-            self.skip_lines()?;
-            self.expect(Kind::LParen, "missing_parenthesis")?;
-            self.argument_list()?;
-            self.skip_lines()?;
-        }
-        let opening = self.expect(Kind::LCurly, "missing_block")?;
-        self.in_mode(Mode::Command, |parser| parser.block_contents(Some(&opening))).map(|_| ())
-    }
-
-    pub(super) fn enumeration(&mut self, keyword: &Token) -> Parse<()> {
+    fn enumeration(&mut self, keyword: &Token) -> Parse<()> {
         self.skip_lines()?;
         let Some(name) = self.simple_name()? else {
             return self.fault("missing_name", keyword);
@@ -214,12 +115,12 @@ impl Parser<'_, '_> {
                 }
                 Ok(())
             })?;
-            self.end_of_member()?;
+            end_of_member(self)?;
         }
         self.expect(Kind::RCurly, "missing_brace").map(|_| ())
     }
 
-    pub(super) fn using(&mut self, keyword: &Token) -> Parse<()> {
+    fn using(&mut self, keyword: &Token) -> Parse<()> {
         let directive = self.next()?;
         let Kind::Keyword(
             Keyword::Assembly | Keyword::Command | Keyword::Module | Keyword::Namespace | Keyword::Type,
@@ -230,9 +131,9 @@ impl Parser<'_, '_> {
         let span = self.span(keyword.start, directive.end);
         let name = self.source(&directive).to_ascii_lowercase();
         self.construct(ConstructKind::Using, Some(name), span);
-        self.using_item()?;
+        using_item(self)?;
         if directive.kind != Kind::Keyword(Keyword::Assembly) && self.take_if(Kind::Equals)?.is_some() {
-            self.using_item()?;
+            using_item(self)?;
         }
         match self.peek()? {
             Kind::NewLine | Kind::Semi => self.next().map(|_| ()),
@@ -240,14 +141,112 @@ impl Parser<'_, '_> {
             _ => self.missing("missing_end_of_statement"),
         }
     }
+}
 
-    fn using_item(&mut self) -> Parse<()> {
-        let token = self.next()?;
-        let found = self.argument(Place::Argument, token)?;
-        match found {
-            Some(Argument { value: Value::String(..) | Value::Hashtable, .. }) => Ok(()),
-            _ => self.missing("missing_name"),
+/// Parses parameters in parentheses, if there are any. Returns whether there are.
+fn parameters_in_parentheses(parser: &mut Parser<'_, '_>) -> Parse<bool> {
+    parser.skip_lines()?;
+    if parser.take_if(Kind::LParen)?.is_none() {
+        return Ok(false);
+    }
+    parser.parameters()?;
+    parser.skip_lines()?;
+    parser.expect(Kind::RParen, "missing_parenthesis")?;
+    parser.skip_lines()?;
+    Ok(true)
+}
+
+fn base_types(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    if parser.take_if(Kind::Colon)?.is_none() {
+        return Ok(());
+    }
+    parser.skip_lines()?;
+    loop {
+        if parser.type_name(false)?.is_none() {
+            return parser.missing("missing_type");
         }
+        parser.skip_lines()?;
+        if parser.take_if(Kind::Comma)?.is_none() {
+            return Ok(());
+        }
+        parser.skip_lines()?;
+    }
+}
+
+/// Parses a property or method. Returns false if there is none.
+fn class_member(parser: &mut Parser<'_, '_>, class: &str) -> Parse<bool> {
+    let mut started = false;
+    let (mut is_static, mut is_hidden, mut types) = (false, false, 0);
+    loop {
+        parser.skip_lines()?;
+        if let Some(attribute) = parser.attribute()? {
+            types += usize::from(!attribute.has_arguments);
+            if types > 1 {
+                return parser.missing("too_many_types");
+            }
+        } else {
+            let seen = match parser.peek()? {
+                Kind::Keyword(Keyword::Hidden) => std::mem::replace(&mut is_hidden, true),
+                Kind::Keyword(Keyword::Static) => std::mem::replace(&mut is_static, true),
+                _ => break,
+            };
+            if seen {
+                return parser.missing("repeated_qualifier");
+            }
+            parser.next()?;
+        }
+        started = true;
+    }
+    match parser.peek()? {
+        Kind::Variable => property(parser)?,
+        Kind::Identifier | Kind::Keyword(_) => method(parser, class, is_static)?,
+        _ if started => return parser.missing("incomplete_member"),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn property(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    parser.next()?;
+    if parser.take_if(Kind::Equals)?.is_some() {
+        parser.skip_lines()?;
+        parser.expression(false)?;
+    }
+    end_of_member(parser)
+}
+
+fn end_of_member(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    if !matches!(parser.peek()?, Kind::NewLine | Kind::Semi | Kind::RCurly) {
+        return parser.missing("missing_end_of_member");
+    }
+    parser.skip_lines_and_semicolons()
+}
+
+fn method(parser: &mut Parser<'_, '_>, class: &str, is_static: bool) -> Parse<()> {
+    let name = parser.next()?;
+    if parser.peek()? != Kind::LParen {
+        return parser.fault("missing_parenthesis", &name);
+    }
+    parameters_in_parentheses(parser)?;
+    let is_constructor = parser.source(&name).eq_ignore_ascii_case(class) && !is_static;
+    if is_constructor && parser.take_if(Kind::Colon)?.is_some() {
+        parser.skip_lines()?;
+        parser.expect(Kind::Keyword(Keyword::Base), "missing_base")?;
+        parser.skip_lines()?;
+        parser.expect(Kind::LParen, "missing_parenthesis")?;
+        parser.argument_list()?;
+        parser.skip_lines()?;
+    }
+    let opening = parser.expect(Kind::LCurly, "missing_block")?;
+    parser.in_mode(Mode::Command, |parser| parser.block_contents(Some(&opening))).map(|_| ())
+}
+
+fn using_item(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    let token = parser.next()?;
+    let found = parser.argument(Place::Argument, token)?;
+    match found {
+        Some(Argument { value: Value::String(..) | Value::Hashtable, .. }) => Ok(()),
+        _ => parser.missing("missing_name"),
     }
 }
 

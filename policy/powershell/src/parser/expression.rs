@@ -1,43 +1,18 @@
 //! Expressions with operators.
 
 use super::Parser;
-use crate::Parse;
+use super::grammar::{Expressions, Members, Primaries, Types};
+use super::parts::{Expr, no_splat};
 use crate::lexer::Mode;
+use crate::lexer::reading::Operators;
 use crate::source::Span;
 use crate::token::Kind;
-use crate::tree::{Argument, Assignment, Fault, Value};
+use crate::tree::{Argument, Assignment, Fault, Parse, Value};
 
-/// An expression, as far as its value matters.
-#[derive(Debug, Clone)]
-pub(super) struct Expr {
-    pub(super) value: Value,
-    pub(super) span: Span,
-}
-
-impl Expr {
-    pub(super) fn new(value: Value, span: Span) -> Self {
-        Self { value, span }
-    }
-
-    /// Returns an expression from the start of this one to the end of another.
-    pub(super) fn until(&self, value: Value, end: Span) -> Self {
-        Self { value, span: Span { start: self.span.start, end: end.end } }
-    }
-}
-
-/// Fails if the value is `@name`, which only a command can have as an argument.
-pub(super) fn no_splat(value: &Value, span: Span) -> Parse<()> {
-    match value {
-        Value::Splat(_) => Err(Fault { code: "splat_outside_command", at: span.start }),
-        _ => Ok(()),
-    }
-}
-
-impl Parser<'_, '_> {
-    /// Parses an expression. Returns `None` if there is none. `in_ternary` ends numbers at `?` and `:`.
-    pub(super) fn expression(&mut self, in_ternary: bool) -> Parse<Option<Expr>> {
+impl Expressions for Parser<'_, '_> {
+    fn expression(&mut self, in_ternary: bool) -> Parse<Option<Expr>> {
         self.in_mode(Mode::Expression, |parser| {
-            let Some(condition) = parser.binary(in_ternary)? else {
+            let Some(condition) = binary(parser, in_ternary)? else {
                 return Ok(None);
             };
             if parser.take_if(Kind::QuestionMark)?.is_none() {
@@ -59,46 +34,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn binary(&mut self, in_ternary: bool) -> Parse<Option<Expr>> {
-        let Some(mut whole) = self.array(in_ternary)? else {
-            return Ok(None);
-        };
-        while self.peek()?.is_binary() {
-            self.next()?;
-            self.skip_lines()?;
-            let Some(right) = self.array(true)? else {
-                return self.missing("missing_expression");
-            };
-            whole = whole.until(Value::Operation, right.span);
-        }
-        if self.peek()? == Kind::Parameter {
-            return self.missing("unexpected_token");
-        }
-        Ok(Some(whole))
-    }
-
-    fn array(&mut self, in_ternary: bool) -> Parse<Option<Expr>> {
-        let Some(first) = self.unary(in_ternary)? else {
-            return Ok(None);
-        };
-        if self.commas_separate || self.peek()? != Kind::Comma {
-            return Ok(Some(first));
-        }
-        let start = first.span;
-        let mut values = vec![Argument { value: first.value, span: first.span }];
-        while self.take_if(Kind::Comma)?.is_some() {
-            self.skip_lines()?;
-            let Some(value) = self.unary(true)? else {
-                return self.missing("missing_expression");
-            };
-            values.push(Argument { value: value.value, span: value.span });
-        }
-        let end = values.last().map_or(start, |last| last.span);
-        Ok(Some(Expr::new(Value::Array(values), Span { start: start.start, end: end.end })))
-    }
-
-    /// Parses an expression with operators of one operand.
-    pub(super) fn unary(&mut self, in_ternary: bool) -> Parse<Option<Expr>> {
+    fn unary(&mut self, in_ternary: bool) -> Parse<Option<Expr>> {
         let ahead = self.ahead.as_ref().map(|token| token.kind);
         if ahead == Some(Kind::Minus) || (in_ternary && ahead == Some(Kind::Generic)) {
             self.read_again();
@@ -112,9 +48,9 @@ impl Parser<'_, '_> {
             if self.commas_separate && kind == Kind::Comma {
                 return Ok(None);
             }
-            Some(self.prefixed(kind)?)
+            Some(prefixed(self, kind)?)
         } else if kind == Kind::LBracket {
-            self.typed()?
+            typed(self)?
         } else {
             self.primary(true)?
         };
@@ -131,78 +67,115 @@ impl Parser<'_, '_> {
         Ok(Some(found.until(Value::Operation, end)))
     }
 
-    fn prefixed(&mut self, kind: Kind) -> Parse<Expr> {
-        let operator = self.next()?;
-        self.skip_lines()?;
-        let Some(operand) = self.deeper(|parser| parser.unary(true))? else {
-            return self.fault("missing_operand", &operator);
+    fn assigned(&mut self, target: &Expr, plain: bool) -> Parse<()> {
+        assigned_value(self, &target.value, target.span, plain)
+    }
+}
+
+fn binary(parser: &mut Parser<'_, '_>, in_ternary: bool) -> Parse<Option<Expr>> {
+    let Some(mut whole) = array(parser, in_ternary)? else {
+        return Ok(None);
+    };
+    while parser.peek()?.is_binary() {
+        parser.next()?;
+        parser.skip_lines()?;
+        let Some(right) = array(parser, true)? else {
+            return parser.missing("missing_expression");
         };
-        if matches!(kind, Kind::PlusPlus | Kind::MinusMinus) {
-            self.assigned(&operand, false)?;
+        whole = whole.until(Value::Operation, right.span);
+    }
+    if parser.peek()? == Kind::Parameter {
+        return parser.missing("unexpected_token");
+    }
+    Ok(Some(whole))
+}
+
+fn array(parser: &mut Parser<'_, '_>, in_ternary: bool) -> Parse<Option<Expr>> {
+    let Some(first) = parser.unary(in_ternary)? else {
+        return Ok(None);
+    };
+    if parser.commas_separate || parser.peek()? != Kind::Comma {
+        return Ok(Some(first));
+    }
+    let start = first.span;
+    let mut values = vec![Argument { value: first.value, span: first.span }];
+    while parser.take_if(Kind::Comma)?.is_some() {
+        parser.skip_lines()?;
+        let Some(value) = parser.unary(true)? else {
+            return parser.missing("missing_expression");
+        };
+        values.push(Argument { value: value.value, span: value.span });
+    }
+    let end = values.last().map_or(start, |last| last.span);
+    Ok(Some(Expr::new(Value::Array(values), Span { start: start.start, end: end.end })))
+}
+
+fn prefixed(parser: &mut Parser<'_, '_>, kind: Kind) -> Parse<Expr> {
+    let operator = parser.next()?;
+    parser.skip_lines()?;
+    let Some(operand) = parser.deeper(|parser| parser.unary(true))? else {
+        return parser.fault("missing_operand", &operator);
+    };
+    if matches!(kind, Kind::PlusPlus | Kind::MinusMinus) {
+        parser.assigned(&operand, false)?;
+    }
+    let span = Span { start: parser.place(&operator).start, end: operand.span.end };
+    let value = if kind == Kind::Comma {
+        Value::Array(vec![Argument { value: operand.value, span: operand.span }])
+    } else {
+        Value::Operation
+    };
+    Ok(Expr::new(value, span))
+}
+
+/// Parses a conversion, a type, or attributes before an expression.
+fn typed(parser: &mut Parser<'_, '_>) -> Parse<Option<Expr>> {
+    let attributes = parser.attributes(true)?;
+    let (Some(first), Some(last)) = (attributes.first(), attributes.last()) else {
+        return Ok(None);
+    };
+    let (start, count) = (first.span.start, attributes.len());
+    let operand = if last.has_arguments {
+        parser.skip_lines()?;
+        match parser.deeper(|parser| parser.unary(true))? {
+            Some(operand) => Some(operand),
+            None => return parser.missing("attribute_before_nothing"),
         }
-        let span = Span { start: self.place(&operator).start, end: operand.span.end };
-        let value = if kind == Kind::Comma {
-            Value::Array(vec![Argument { value: operand.value, span: operand.span }])
-        } else {
-            Value::Operation
-        };
-        Ok(Expr::new(value, span))
-    }
+    } else {
+        let operator = if parser.ahead.is_none() { parser.lexer.member_operator(false)? } else { None };
+        if let Some(operator) = operator {
+            let of_type = Expr::new(Value::Type, last.span);
+            let member = parser.members(operator, of_type, Some(&last.name))?;
+            let span = Span { start, end: member.span.end };
+            let value = if count == 1 { member.value } else { Value::Operation };
+            return Ok(Some(Expr::new(value, span)));
+        }
+        match parser.peek()? {
+            Kind::NewLine | Kind::Comma => None,
+            _ => parser.deeper(|parser| parser.unary(true))?,
+        }
+    };
+    let end = operand.as_ref().map_or(last.span.end, |operand| operand.span.end);
+    let value = match operand {
+        Some(operand) => Value::Converted(Box::new(operand.value)),
+        None if count == 1 => Value::Type,
+        None => Value::Operation,
+    };
+    Ok(Some(Expr::new(value, Span { start, end })))
+}
 
-    /// Parses a conversion, a type, or attributes before an expression.
-    fn typed(&mut self) -> Parse<Option<Expr>> {
-        let attributes = self.attributes(true)?;
-        let (Some(first), Some(last)) = (attributes.first(), attributes.last()) else {
-            return Ok(None);
-        };
-        let (start, count) = (first.span.start, attributes.len());
-        let operand = if last.has_arguments {
-            self.skip_lines()?;
-            match self.deeper(|parser| parser.unary(true))? {
-                Some(operand) => Some(operand),
-                None => return self.missing("attribute_before_nothing"),
-            }
-        } else {
-            let operator = if self.ahead.is_none() { self.lexer.member_operator(false)? } else { None };
-            if let Some(operator) = operator {
-                let of_type = Expr::new(Value::Type, last.span);
-                let member = self.members(operator, of_type, Some(&last.name))?;
-                let span = Span { start, end: member.span.end };
-                let value = if count == 1 { member.value } else { Value::Operation };
-                return Ok(Some(Expr::new(value, span)));
-            }
-            match self.peek()? {
-                Kind::NewLine | Kind::Comma => None,
-                _ => self.deeper(|parser| parser.unary(true))?,
-            }
-        };
-        let end = operand.as_ref().map_or(last.span.end, |operand| operand.span.end);
-        let value = match operand {
-            Some(operand) => Value::Converted(Box::new(operand.value)),
-            None if count == 1 => Value::Type,
-            None => Value::Operation,
-        };
-        Ok(Some(Expr::new(value, Span { start, end })))
-    }
-
-    /// Records that the text assigns to this expression, with `=` if it is plain.
-    pub(super) fn assigned(&mut self, target: &Expr, plain: bool) -> Parse<()> {
-        self.assigned_value(&target.value, target.span, plain)
-    }
-
-    fn assigned_value(&mut self, value: &Value, span: Span, plain: bool) -> Parse<()> {
-        let variable = match value {
-            Value::Variable(name) => Some(name.clone()),
-            Value::Converted(inner) => return self.assigned_value(inner, span, plain),
-            Value::Array(values) if plain => {
-                return values
-                    .iter()
-                    .try_for_each(|value| self.assigned_value(&value.value, value.span, plain));
-            }
-            Value::Member | Value::Invocation | Value::Index | Value::Parentheses => None,
-            _ => return Err(Fault { code: "invalid_target", at: span.start }),
-        };
-        self.out.assignments.push(Assignment { variable, span });
-        Ok(())
-    }
+fn assigned_value(parser: &mut Parser<'_, '_>, value: &Value, span: Span, plain: bool) -> Parse<()> {
+    let variable = match value {
+        Value::Variable(name) => Some(name.clone()),
+        Value::Converted(inner) => return assigned_value(parser, inner, span, plain),
+        Value::Array(values) if plain => {
+            return values
+                .iter()
+                .try_for_each(|value| assigned_value(parser, &value.value, value.span, plain));
+        }
+        Value::Member | Value::Invocation | Value::Index | Value::Parentheses => None,
+        _ => return Err(Fault { code: "invalid_target", at: span.start }),
+    };
+    parser.out.assignments.push(Assignment { variable, span });
+    Ok(())
 }

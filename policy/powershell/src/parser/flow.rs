@@ -1,27 +1,15 @@
 //! Conditions, loops and the handling of errors.
 
 use super::Parser;
-use super::command::Place;
-use crate::Parse;
+use super::grammar::{Commands, Flow, Pipelines, Statements, Types};
+use super::parts::Place;
 use crate::token::{Keyword, Kind, Token};
-use crate::tree::{Assignment, ConstructKind};
+use crate::tree::{Assignment, ConstructKind, Parse};
 
-impl Parser<'_, '_> {
-    /// Parses a pipeline in parentheses.
-    fn condition(&mut self) -> Parse<()> {
-        self.skip_lines()?;
-        self.expect(Kind::LParen, "missing_parenthesis")?;
-        self.skip_lines()?;
-        if self.deeper(Self::pipeline_chain)?.is_none() {
-            return self.missing("missing_condition");
-        }
-        self.skip_lines()?;
-        self.expect(Kind::RParen, "missing_parenthesis").map(|_| ())
-    }
-
-    pub(super) fn if_statement(&mut self) -> Parse<()> {
+impl Flow for Parser<'_, '_> {
+    fn if_statement(&mut self) -> Parse<()> {
         loop {
-            self.condition()?;
+            condition(self)?;
             self.required_block()?;
             self.skip_lines()?;
             if self.take_if(Kind::Keyword(Keyword::ElseIf))?.is_some() {
@@ -34,22 +22,22 @@ impl Parser<'_, '_> {
         }
     }
 
-    pub(super) fn while_loop(&mut self) -> Parse<()> {
-        self.condition()?;
+    fn while_loop(&mut self) -> Parse<()> {
+        condition(self)?;
         self.required_block()
     }
 
-    pub(super) fn do_loop(&mut self) -> Parse<()> {
+    fn do_loop(&mut self) -> Parse<()> {
         self.required_block()?;
         self.skip_lines()?;
         let token = self.next()?;
         match token.kind {
-            Kind::Keyword(Keyword::While | Keyword::Until) => self.condition(),
+            Kind::Keyword(Keyword::While | Keyword::Until) => condition(self),
             _ => self.fault("missing_while", &token),
         }
     }
 
-    pub(super) fn for_loop(&mut self) -> Parse<()> {
+    fn for_loop(&mut self) -> Parse<()> {
         self.skip_lines()?;
         self.expect(Kind::LParen, "missing_parenthesis")?;
         self.deeper(|parser| {
@@ -66,7 +54,7 @@ impl Parser<'_, '_> {
         self.required_block()
     }
 
-    pub(super) fn for_each(&mut self) -> Parse<()> {
+    fn for_each(&mut self) -> Parse<()> {
         self.skip_lines()?;
         self.expect(Kind::LParen, "missing_parenthesis")?;
         self.skip_lines()?;
@@ -87,7 +75,7 @@ impl Parser<'_, '_> {
         self.required_block()
     }
 
-    pub(super) fn switch(&mut self, keyword: &Token) -> Parse<()> {
+    fn switch(&mut self, keyword: &Token) -> Parse<()> {
         self.skip_lines()?;
         let mut has_value = false;
         while self.peek()? == Kind::Parameter {
@@ -109,30 +97,16 @@ impl Parser<'_, '_> {
             self.construct(ConstructKind::SwitchFile, None, place);
         }
         match self.peek()? {
-            Kind::LParen if !has_value => self.condition()?,
+            Kind::LParen if !has_value => condition(self)?,
             _ if has_value => {}
             _ => return self.missing("missing_condition"),
         }
         self.skip_lines()?;
         self.expect(Kind::LCurly, "missing_brace")?;
-        self.deeper(Self::switch_clauses)
+        self.deeper(switch_clauses)
     }
 
-    fn switch_clauses(&mut self) -> Parse<()> {
-        self.skip_lines()?;
-        loop {
-            if self.single_argument(Place::SwitchCondition)?.is_none() {
-                return self.missing("missing_condition");
-            }
-            self.required_block()?;
-            self.skip_lines_and_semicolons()?;
-            if self.take_if(Kind::RCurly)?.is_some() {
-                return Ok(());
-            }
-        }
-    }
-
-    pub(super) fn try_statement(&mut self) -> Parse<()> {
+    fn try_statement(&mut self) -> Parse<()> {
         self.required_block()?;
         let mut handled = false;
         loop {
@@ -140,7 +114,7 @@ impl Parser<'_, '_> {
             if self.take_if(Kind::Keyword(Keyword::Catch))?.is_none() {
                 break;
             }
-            self.catch_types()?;
+            catch_types(self)?;
             self.required_block()?;
             handled = true;
         }
@@ -151,25 +125,7 @@ impl Parser<'_, '_> {
         if handled { Ok(()) } else { self.missing("missing_catch") }
     }
 
-    fn catch_types(&mut self) -> Parse<()> {
-        let mut after_comma = false;
-        loop {
-            self.skip_lines()?;
-            match self.attribute()? {
-                None if after_comma => return self.missing("missing_type"),
-                None => return Ok(()),
-                Some(attribute) if attribute.has_arguments => return self.missing("missing_block"),
-                Some(_) => {}
-            }
-            self.skip_lines()?;
-            if self.take_if(Kind::Comma)?.is_none() {
-                return Ok(());
-            }
-            after_comma = true;
-        }
-    }
-
-    pub(super) fn trap(&mut self, keyword: &Token) -> Parse<()> {
+    fn trap(&mut self, keyword: &Token) -> Parse<()> {
         self.skip_lines()?;
         if self.attribute()?.is_some_and(|attribute| attribute.has_arguments) {
             return self.missing("missing_block");
@@ -179,7 +135,7 @@ impl Parser<'_, '_> {
         self.required_block()
     }
 
-    pub(super) fn data(&mut self, keyword: &Token) -> Parse<()> {
+    fn data(&mut self, keyword: &Token) -> Parse<()> {
         self.skip_lines()?;
         let name = self.simple_name()?;
         self.skip_lines()?;
@@ -202,5 +158,49 @@ impl Parser<'_, '_> {
         let place = self.place(keyword);
         self.construct(ConstructKind::Data, name, place);
         self.required_block()
+    }
+}
+
+/// Parses a pipeline in parentheses.
+fn condition(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    parser.skip_lines()?;
+    parser.expect(Kind::LParen, "missing_parenthesis")?;
+    parser.skip_lines()?;
+    if parser.deeper(Pipelines::pipeline_chain)?.is_none() {
+        return parser.missing("missing_condition");
+    }
+    parser.skip_lines()?;
+    parser.expect(Kind::RParen, "missing_parenthesis").map(|_| ())
+}
+
+fn switch_clauses(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    parser.skip_lines()?;
+    loop {
+        if parser.single_argument(Place::SwitchCondition)?.is_none() {
+            return parser.missing("missing_condition");
+        }
+        parser.required_block()?;
+        parser.skip_lines_and_semicolons()?;
+        if parser.take_if(Kind::RCurly)?.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+fn catch_types(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    let mut after_comma = false;
+    loop {
+        parser.skip_lines()?;
+        match parser.attribute()? {
+            None if after_comma => return parser.missing("missing_type"),
+            None => return Ok(()),
+            Some(attribute) if attribute.has_arguments => return parser.missing("missing_block"),
+            Some(_) => {}
+        }
+        parser.skip_lines()?;
+        if parser.take_if(Kind::Comma)?.is_none() {
+            return Ok(());
+        }
+        after_comma = true;
     }
 }

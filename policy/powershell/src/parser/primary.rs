@@ -1,27 +1,26 @@
 //! Values: variables, literals, and everything in brackets.
 
 use super::Parser;
-use super::expression::Expr;
-use crate::Parse;
+use super::grammar::{Commands, Members, Pipelines, Primaries, Statements};
+use super::parts::Expr;
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::{Kind, Token};
-use crate::tree::{Quote, Value};
+use crate::tree::{Parse, Quote, Value};
 
-impl Parser<'_, '_> {
-    /// Parses a value and, if they are wanted, the accesses to its members. Returns `None` if there is no value.
-    pub(super) fn primary(&mut self, with_members: bool) -> Parse<Option<Expr>> {
+impl Primaries for Parser<'_, '_> {
+    fn primary(&mut self, with_members: bool) -> Parse<Option<Expr>> {
         let token = self.next()?;
         let place = self.place(&token);
         let found = match token.kind {
             Kind::Variable | Kind::Splat => return self.variable(token, with_members).map(Some),
             Kind::Number => Expr::new(Value::Number, place),
-            Kind::StringExpandable => self.string(&token, Quote::Double)?,
-            Kind::HereExpandable => self.string(&token, Quote::DoubleHere)?,
+            Kind::StringExpandable => string(self, &token, Quote::Double)?,
+            Kind::HereExpandable => string(self, &token, Quote::DoubleHere)?,
             Kind::StringLiteral => Expr::new(Value::String(token.value, Quote::Single), place),
             Kind::HereLiteral => Expr::new(Value::String(token.value, Quote::SingleHere), place),
             Kind::LParen | Kind::AtParen | Kind::DollarParen | Kind::AtCurly | Kind::LCurly => {
-                self.deeper(|parser| parser.bracketed(&token))?
+                self.deeper(|parser| bracketed(parser, &token))?
             }
             _ => {
                 self.put_back(token);
@@ -50,72 +49,7 @@ impl Parser<'_, '_> {
         Ok(if is_using { Expr::new(Value::Using, found.span) } else { found })
     }
 
-    fn string(&mut self, token: &Token, quote: Quote) -> Parse<Expr> {
-        let place = self.place(token);
-        if token.parts.is_empty() {
-            return Ok(Expr::new(Value::String(token.value.clone(), quote), place));
-        }
-        let lead = self.expand(token)?;
-        Ok(Expr::new(Value::Expandable(lead), place))
-    }
-
-    fn bracketed(&mut self, opening: &Token) -> Parse<Expr> {
-        let (value, end) = match opening.kind {
-            Kind::LParen => (Value::Parentheses, self.parentheses()?),
-            Kind::AtParen => (Value::ArrayExpression, self.bracketed_statements()?),
-            Kind::DollarParen => (Value::SubExpression, self.bracketed_statements()?),
-            Kind::AtCurly => (Value::Hashtable, self.hashtable()?),
-            _ => return self.script_block(opening),
-        };
-        Ok(Expr::new(value, self.span(opening.start, end.end)))
-    }
-
-    fn parentheses(&mut self) -> Parse<Token> {
-        self.with_commas(false, |parser| {
-            parser.in_mode(Mode::Command, |parser| {
-                parser.skip_lines()?;
-                if parser.pipeline_chain()?.is_none() {
-                    return parser.missing("missing_expression");
-                }
-                parser.skip_lines()?;
-                parser.expect(Kind::RParen, "missing_parenthesis")
-            })
-        })
-    }
-
-    fn hashtable(&mut self) -> Parse<Token> {
-        self.skip_lines()?;
-        while self.hash_entry()? {
-            if !matches!(self.peek()?, Kind::NewLine | Kind::Semi) {
-                break;
-            }
-            self.skip_lines_and_semicolons()?;
-        }
-        self.expect(Kind::RCurly, "missing_brace")
-    }
-
-    fn hash_entry(&mut self) -> Parse<bool> {
-        let found = self.in_mode(Mode::Expression, |parser| {
-            let found = parser.label_or_key()?;
-            if found {
-                parser.expect(Kind::Equals, "missing_equals")?;
-            }
-            Ok(found)
-        })?;
-        if found {
-            self.in_mode(Mode::Command, |parser| {
-                parser.skip_lines()?;
-                match parser.statement()? {
-                    Some(_) => Ok(()),
-                    None => parser.missing("missing_value"),
-                }
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// Parses a script block as a value, after its opening brace.
-    pub(super) fn script_block(&mut self, opening: &Token) -> Parse<Expr> {
+    fn script_block(&mut self, opening: &Token) -> Parse<Expr> {
         let end = self.with_commas(false, |parser| {
             parser.in_mode(Mode::Command, |parser| {
                 parser.skip_lines()?;
@@ -124,4 +58,68 @@ impl Parser<'_, '_> {
         })?;
         Ok(Expr::new(Value::ScriptBlock, Span { start: self.place(opening).start, end: end.end }))
     }
+}
+
+fn string(parser: &mut Parser<'_, '_>, token: &Token, quote: Quote) -> Parse<Expr> {
+    let place = parser.place(token);
+    if token.parts.is_empty() {
+        return Ok(Expr::new(Value::String(token.value.clone(), quote), place));
+    }
+    let lead = parser.expand(token)?;
+    Ok(Expr::new(Value::Expandable(lead), place))
+}
+
+fn bracketed(parser: &mut Parser<'_, '_>, opening: &Token) -> Parse<Expr> {
+    let (value, end) = match opening.kind {
+        Kind::LParen => (Value::Parentheses, parentheses(parser)?),
+        Kind::AtParen => (Value::ArrayExpression, parser.bracketed_statements()?),
+        Kind::DollarParen => (Value::SubExpression, parser.bracketed_statements()?),
+        Kind::AtCurly => (Value::Hashtable, hashtable(parser)?),
+        _ => return parser.script_block(opening),
+    };
+    Ok(Expr::new(value, parser.span(opening.start, end.end)))
+}
+
+fn parentheses(parser: &mut Parser<'_, '_>) -> Parse<Token> {
+    parser.with_commas(false, |parser| {
+        parser.in_mode(Mode::Command, |parser| {
+            parser.skip_lines()?;
+            if parser.pipeline_chain()?.is_none() {
+                return parser.missing("missing_expression");
+            }
+            parser.skip_lines()?;
+            parser.expect(Kind::RParen, "missing_parenthesis")
+        })
+    })
+}
+
+fn hashtable(parser: &mut Parser<'_, '_>) -> Parse<Token> {
+    parser.skip_lines()?;
+    while hash_entry(parser)? {
+        if !matches!(parser.peek()?, Kind::NewLine | Kind::Semi) {
+            break;
+        }
+        parser.skip_lines_and_semicolons()?;
+    }
+    parser.expect(Kind::RCurly, "missing_brace")
+}
+
+fn hash_entry(parser: &mut Parser<'_, '_>) -> Parse<bool> {
+    let found = parser.in_mode(Mode::Expression, |parser| {
+        let found = parser.label_or_key()?;
+        if found {
+            parser.expect(Kind::Equals, "missing_equals")?;
+        }
+        Ok(found)
+    })?;
+    if found {
+        parser.in_mode(Mode::Command, |parser| {
+            parser.skip_lines()?;
+            match parser.statement()? {
+                Some(_) => Ok(()),
+                None => parser.missing("missing_value"),
+            }
+        })?;
+    }
+    Ok(found)
 }

@@ -1,20 +1,19 @@
 //! Scripts, blocks and statements.
 
 use super::Parser;
-use crate::Parse;
+use super::grammar::{Definitions, Expressions, Flow, Pipelines, Statements, Types};
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::{Keyword, Kind, Token};
 use crate::tree::ConstructKind;
+use crate::tree::Parse;
 
-impl Parser<'_, '_> {
-    /// Parses the whole text.
-    pub(super) fn script(&mut self) -> Parse<()> {
+impl Statements for Parser<'_, '_> {
+    fn script(&mut self) -> Parse<()> {
         self.block_contents(None).map(|_| ())
     }
 
-    /// Parses a script block up to its closing brace, or the text up to its end. Returns the place of that end.
-    pub(super) fn block_contents(&mut self, opening: Option<&Token>) -> Parse<Span> {
+    fn block_contents(&mut self, opening: Option<&Token>) -> Parse<Span> {
         self.skip_lines()?;
         if opening.is_none() {
             while self.peek()? == Kind::Keyword(Keyword::Using) {
@@ -25,88 +24,25 @@ impl Parser<'_, '_> {
             self.read_again();
         }
         let mark = self.mark();
-        if !self.parameter_block()? {
+        if !parameter_block(self)? {
             self.reset(mark);
         }
         self.skip_lines_and_semicolons()?;
         if is_block_name(self.peek()?) {
-            self.named_blocks()?;
+            named_blocks(self)?;
         } else {
-            self.statements()?;
+            statements(self)?;
         }
         let end = if opening.is_some() { Kind::RCurly } else { Kind::EndOfInput };
         let end = self.expect(end, "unexpected_token")?;
         Ok(self.place(&end))
     }
 
-    /// Parses `param(...)` with attributes before it. Returns false if there is none.
-    fn parameter_block(&mut self) -> Parse<bool> {
-        self.skip_lines()?;
-        let attributes = self.attributes(false)?;
-        self.skip_lines()?;
-        if self.take_if(Kind::Keyword(Keyword::Param))?.is_none() {
-            return Ok(false);
-        }
-        self.skip_lines()?;
-        if self.take_if(Kind::LParen)?.is_none() {
-            return Ok(false);
-        }
-        if attributes.iter().any(|attribute| !attribute.has_arguments) {
-            return self.missing("type_before_param");
-        }
-        self.parameters()?;
-        self.skip_lines()?;
-        self.expect(Kind::RParen, "missing_parenthesis")?;
-        Ok(true)
+    fn required_block(&mut self) -> Parse<()> {
+        if statement_block(self)? { Ok(()) } else { self.missing("missing_block") }
     }
 
-    /// Parses `begin`, `process`, `end` and the like, each with its block.
-    fn named_blocks(&mut self) -> Parse<()> {
-        let mut seen = Vec::new();
-        while is_block_name(self.peek()?) {
-            let name = self.next()?;
-            if seen.contains(&name.kind) {
-                return self.fault("repeated_block", &name);
-            }
-            seen.push(name.kind);
-            if !self.statement_block()? {
-                return self.fault("missing_block", &name);
-            }
-            self.skip_lines_and_semicolons()?;
-        }
-        Ok(())
-    }
-
-    /// Parses statements in braces. Returns false if there are none.
-    pub(super) fn statement_block(&mut self) -> Parse<bool> {
-        self.skip_lines()?;
-        if self.take_if(Kind::LCurly)?.is_none() {
-            return Ok(false);
-        }
-        self.deeper(Self::statements)?;
-        self.expect(Kind::RCurly, "missing_brace")?;
-        Ok(true)
-    }
-
-    /// Parses statements in braces that must be there.
-    pub(super) fn required_block(&mut self) -> Parse<()> {
-        if self.statement_block()? { Ok(()) } else { self.missing("missing_block") }
-    }
-
-    /// Parses any number of statements.
-    pub(super) fn statements(&mut self) -> Parse<()> {
-        self.skip_lines_and_semicolons()?;
-        while self.statement()?.is_some() {
-            self.skip_lines_and_semicolons()?;
-            if matches!(self.peek()?, Kind::RParen | Kind::RCurly) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Parses one statement. Returns its place, or `None` if there is none.
-    pub(super) fn statement(&mut self) -> Parse<Option<Span>> {
+    fn statement(&mut self) -> Parse<Option<Span>> {
         let start = self.mark();
         let mut token = self.next()?;
         if token.kind == Kind::Generic && self.lexer.slice(token.start, token.start + 1) == "[" {
@@ -127,16 +63,16 @@ impl Parser<'_, '_> {
         }
         let place = self.place(&token);
         match token.kind {
-            Kind::Keyword(keyword) => match self.keyword_statement(keyword, &token)? {
+            Kind::Keyword(keyword) => match keyword_statement(self, keyword, &token)? {
                 true => Ok(Some(place)),
-                false => self.pipeline_at(token),
+                false => pipeline_at(self, token),
             },
             Kind::Label => {
                 let mark = self.mark_at(token.start);
                 self.skip_lines()?;
                 let next = self.next()?;
                 let loops = match next.kind {
-                    Kind::Keyword(keyword) => is_loop(keyword) && self.keyword_statement(keyword, &next)?,
+                    Kind::Keyword(keyword) => is_loop(keyword) && keyword_statement(self, keyword, &next)?,
                     _ => false,
                 };
                 if loops {
@@ -149,54 +85,11 @@ impl Parser<'_, '_> {
                 self.put_back(token);
                 Ok(None)
             }
-            _ => self.pipeline_at(token),
+            _ => pipeline_at(self, token),
         }
     }
 
-    fn pipeline_at(&mut self, token: Token) -> Parse<Option<Span>> {
-        self.put_back(token);
-        self.pipeline_chain()
-    }
-
-    /// Parses the statement that starts with a keyword. Returns false if the word is the name of a command.
-    fn keyword_statement(&mut self, keyword: Keyword, token: &Token) -> Parse<bool> {
-        match keyword {
-            Keyword::If => self.if_statement()?,
-            Keyword::Switch => self.switch(token)?,
-            Keyword::ForEach => self.for_each()?,
-            Keyword::For => self.for_loop()?,
-            Keyword::While => self.while_loop()?,
-            Keyword::Do => self.do_loop()?,
-            Keyword::Function | Keyword::Filter => self.function(token)?,
-            Keyword::Return | Keyword::Throw => {
-                self.pipeline_chain()?;
-            }
-            Keyword::Exit => {
-                let place = self.place(token);
-                self.construct(ConstructKind::Exit, None, place);
-                self.pipeline_chain()?;
-            }
-            Keyword::Break | Keyword::Continue => self.label_or_key().map(|_| ())?,
-            Keyword::Trap => self.trap(token)?,
-            Keyword::Try => self.try_statement()?,
-            Keyword::Data => self.data(token)?,
-            Keyword::Class => self.class(token)?,
-            Keyword::Enum => self.enumeration(token)?,
-            Keyword::Configuration
-            | Keyword::Define
-            | Keyword::From
-            | Keyword::Parallel
-            | Keyword::Sequence
-            | Keyword::Using
-            | Keyword::Var
-            | Keyword::Workflow => return self.fault("statement_not_supported", token),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Parses `name`, or another expression in the place of a name.
-    pub(super) fn label_or_key(&mut self) -> Parse<bool> {
+    fn label_or_key(&mut self) -> Parse<bool> {
         if self.simple_name()?.is_some() {
             return Ok(true);
         }
@@ -207,25 +100,126 @@ impl Parser<'_, '_> {
         Ok(found.is_some())
     }
 
-    /// Takes the next token if it is a name.
-    pub(super) fn simple_name(&mut self) -> Parse<Option<Token>> {
+    fn simple_name(&mut self) -> Parse<Option<Token>> {
         self.lexer.simple_name = true;
         let kind = self.peek();
         self.lexer.simple_name = false;
         if kind? == Kind::Identifier { self.next().map(Some) } else { Ok(None) }
     }
 
-    /// Parses statements in brackets, after the opening one.
-    pub(super) fn bracketed_statements(&mut self) -> Parse<Token> {
+    fn bracketed_statements(&mut self) -> Parse<Token> {
         self.with_commas(false, |parser| {
             parser.in_mode(Mode::Command, |parser| {
                 parser.skip_lines()?;
-                parser.statements()?;
+                statements(parser)?;
                 parser.skip_lines()?;
                 parser.expect(Kind::RParen, "missing_parenthesis")
             })
         })
     }
+}
+
+/// Parses `param(...)` with attributes before it. Returns false if there is none.
+fn parameter_block(parser: &mut Parser<'_, '_>) -> Parse<bool> {
+    parser.skip_lines()?;
+    let attributes = parser.attributes(false)?;
+    parser.skip_lines()?;
+    if parser.take_if(Kind::Keyword(Keyword::Param))?.is_none() {
+        return Ok(false);
+    }
+    parser.skip_lines()?;
+    if parser.take_if(Kind::LParen)?.is_none() {
+        return Ok(false);
+    }
+    if attributes.iter().any(|attribute| !attribute.has_arguments) {
+        return parser.missing("type_before_param");
+    }
+    parser.parameters()?;
+    parser.skip_lines()?;
+    parser.expect(Kind::RParen, "missing_parenthesis")?;
+    Ok(true)
+}
+
+/// Parses `begin`, `process`, `end` and the like, each with its block.
+fn named_blocks(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    let mut seen = Vec::new();
+    while is_block_name(parser.peek()?) {
+        let name = parser.next()?;
+        if seen.contains(&name.kind) {
+            return parser.fault("repeated_block", &name);
+        }
+        seen.push(name.kind);
+        if !statement_block(parser)? {
+            return parser.fault("missing_block", &name);
+        }
+        parser.skip_lines_and_semicolons()?;
+    }
+    Ok(())
+}
+
+/// Parses statements in braces. Returns false if there are none.
+fn statement_block(parser: &mut Parser<'_, '_>) -> Parse<bool> {
+    parser.skip_lines()?;
+    if parser.take_if(Kind::LCurly)?.is_none() {
+        return Ok(false);
+    }
+    parser.deeper(statements)?;
+    parser.expect(Kind::RCurly, "missing_brace")?;
+    Ok(true)
+}
+
+/// Parses any number of statements.
+fn statements(parser: &mut Parser<'_, '_>) -> Parse<()> {
+    parser.skip_lines_and_semicolons()?;
+    while parser.statement()?.is_some() {
+        parser.skip_lines_and_semicolons()?;
+        if matches!(parser.peek()?, Kind::RParen | Kind::RCurly) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn pipeline_at(parser: &mut Parser<'_, '_>, token: Token) -> Parse<Option<Span>> {
+    parser.put_back(token);
+    parser.pipeline_chain()
+}
+
+/// Parses the statement that starts with a keyword. Returns false if the word is the name of a command.
+fn keyword_statement(parser: &mut Parser<'_, '_>, keyword: Keyword, token: &Token) -> Parse<bool> {
+    match keyword {
+        Keyword::If => parser.if_statement()?,
+        Keyword::Switch => parser.switch(token)?,
+        Keyword::ForEach => parser.for_each()?,
+        Keyword::For => parser.for_loop()?,
+        Keyword::While => parser.while_loop()?,
+        Keyword::Do => parser.do_loop()?,
+        Keyword::Function | Keyword::Filter => parser.function(token)?,
+        Keyword::Return | Keyword::Throw => {
+            parser.pipeline_chain()?;
+        }
+        Keyword::Exit => {
+            let place = parser.place(token);
+            parser.construct(ConstructKind::Exit, None, place);
+            parser.pipeline_chain()?;
+        }
+        Keyword::Break | Keyword::Continue => parser.label_or_key().map(|_| ())?,
+        Keyword::Trap => parser.trap(token)?,
+        Keyword::Try => parser.try_statement()?,
+        Keyword::Data => parser.data(token)?,
+        Keyword::Class => parser.class(token)?,
+        Keyword::Enum => parser.enumeration(token)?,
+        Keyword::Configuration
+        | Keyword::Define
+        | Keyword::From
+        | Keyword::Parallel
+        | Keyword::Sequence
+        | Keyword::Using
+        | Keyword::Var
+        | Keyword::Workflow => return parser.fault("statement_not_supported", token),
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn is_block_name(kind: Kind) -> bool {

@@ -104,7 +104,7 @@ impl Operators for Lexer<'_> {
     }
 }
 
-/// Like [`Self::operator_or_word`], for an operator of one character.
+/// Like [`Operators::operator_or_word`], for an operator of one character.
 fn sign(lexer: &mut Lexer<'_>, char: char, kind: Kind) -> Parse<Token> {
     lexer.operator_or_word(char.encode_utf8(&mut [0; 4]), kind)
 }

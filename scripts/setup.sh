@@ -136,31 +136,26 @@ need_npm_package() { # NAME VERSION INTEGRITY
 
 # Downloads the packages of a package-lock.json by their hashes into a cache from which npm installs without a network.
 need_npm_cache() { # FOLDER WHAT PROJECT
-    local target="$tools/$1" work
-    [ -d "$target" ] && cmp --silent "$3/package-lock.json" "$target/package-lock.json" && return
-    say "fetching $2 from npm's registry"
-    work=$(mktemp -d)
-    cp "$3/package.json" "$3/package-lock.json" "$work/"
-    (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --silent --cache "$work/cache" >/dev/null) ||
-        die "npm's registry did not give $2" "see what it says: cd $3 && npm ci --ignore-scripts"
-    remove_tree "$work/node_modules" "$work/cache/_logs"
-    mkdir -p "$tools"
-    remove_tree "$target"
-    mv "$work" "$target"
+    need_npm "$@" node_modules cache/_logs
 }
 
 # Installs the packages of a package-lock.json by their hashes.
 need_npm_project() { # FOLDER WHAT PROJECT
-    local target="$tools/$1" work
-    [ -d "$target" ] && cmp --silent "$3/package-lock.json" "$target/package-lock.json" && return
-    say "fetching $2 from npm's registry"
+    need_npm "$@" cache
+}
+
+# Installs packages with a cache, and removes the paths that are not needed.
+need_npm() { # FOLDER WHAT PROJECT REMOVED...
+    local target="$tools/$1" what=$2 project=$3 work
+    shift 3
+    [ -d "$target" ] && cmp --silent "$project/package-lock.json" "$target/package-lock.json" && return
+    say "fetching $what from npm's registry"
     work=$(mktemp -d)
-    cp "$3/package.json" "$3/package-lock.json" "$work/"
+    cp "$project/package.json" "$project/package-lock.json" "$work/"
     (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --silent --cache "$work/cache" >/dev/null) ||
-        die "npm's registry did not give $2" "see what it says: cd $3 && npm ci --ignore-scripts"
-    remove_tree "$work/cache"
+        die "npm's registry did not give $what" "see what it says: cd $project && npm ci --ignore-scripts"
+    remove_tree "${@/#/$work/}" "$target"
     mkdir -p "$tools"
-    remove_tree "$target"
     mv "$work" "$target"
 }
 

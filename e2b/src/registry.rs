@@ -98,7 +98,7 @@ impl Registry {
             .ok_or_else(|| Refusal::new(Kind::NotFound, format!("Sandbox {id} not found")))
     }
 
-    /// Returns a sandbox, whoever asks. The caller checks an access token.
+    /// Returns a sandbox of any account. The calling code must check an access token.
     pub(crate) fn by_id(&self, id: &str) -> Option<Arc<Sandbox>> {
         self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }

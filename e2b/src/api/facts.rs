@@ -1,4 +1,4 @@
-//! What the executions of a sandbox tell of it: logs and metrics.
+//! The logs and metrics of a sandbox, from its executions.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ pub(super) async fn all_metrics(call: &Call) -> Answer {
     Ok(body::json(StatusCode::OK, &json!({"sandboxes": found})))
 }
 
-/// Returns one entry for each command: what it is, and how it ended.
+/// Returns one log entry for each command, with its text and its end.
 pub(super) async fn logs(call: &Call, id: &str) -> Answer {
     let sandbox = call.sandbox(id)?;
     let found = executions(&sandbox, ExecutionView::Full).await?;

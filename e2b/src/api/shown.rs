@@ -12,7 +12,7 @@ use crate::{
     sandbox::{OnTimeout, Sandbox},
 };
 
-/// The version of E2B's services that the front implements. The SDKs offer what it had.
+/// The version of E2B's services that the front implements. The SDKs enable features by it.
 const ENVD: &str = "0.6.4";
 /// The client of a sandbox, which E2B no longer uses.
 const CLIENT: &str = "airlock";

@@ -51,7 +51,7 @@ pub(super) async fn answer(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
-    // A browser does not show what a command wrote.
+    // A browser saves the file. It must not display it as a page, because a command may have written it.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let name =
         percent_encoding::utf8_percent_encode(entries::name(&path), percent_encoding::NON_ALPHANUMERIC);

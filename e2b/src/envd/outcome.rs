@@ -1,4 +1,5 @@
-//! The end of an execution as the end of a process. What the SDKs cannot express is text on standard error.
+//! Converts the end of an execution to the end of a process in E2B's contract. Facts for which the contract has no field
+//! become text on standard error.
 
 use airlock_client::{
     cause, text,

@@ -1,5 +1,5 @@
-//! A parser of PowerShell 7. It finds the commands of a text as PowerShell finds them, with their elements, and the
-//! other parts that decide what the text does: assignments, members, types, definitions.
+//! A parser of PowerShell 7. It finds the commands of a text as PowerShell finds them, with their elements. It also finds
+//! the assignments, member accesses, types and definitions.
 //!
 //! Total: every text has a result, after an amount of work that its length bounds. Closed: a part that is not
 //! understood makes the result incomplete, and never changes the meaning of the rest. A text that PowerShell refuses

@@ -69,7 +69,7 @@ pub(crate) trait Strings {
     /// Returns the character that a backtick and this character stand for.
     fn escaped(&mut self, char: char) -> Parse<char>;
 
-    /// Reads what a `$` in a string expands, or takes it as a character.
+    /// Reads the variable or subexpression after a `$` in a string. Without one, the `$` is a character of the string.
     fn dollar_into(&mut self, value: &mut String, parts: &mut Vec<Part>, here: bool) -> Parse<()>;
 
     fn here_literal(&mut self) -> Parse<Token>;

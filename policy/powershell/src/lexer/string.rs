@@ -1,4 +1,4 @@
-//! Strings, and what they expand.
+//! Strings, with the variables and subexpressions in them.
 
 use super::reading::{Strings, Variables};
 use super::{END, Lexer};

@@ -164,8 +164,8 @@ ESCAPE='binary(escape)'
 # that the build of the tests reuses all of this.
 build_programs() { cargo build --quiet --locked --workspace --bins --test policy; }
 
-# Builds the same programs, and every test.
-build_tests() { cargo test --quiet --locked --workspace --no-run; }
+# Builds the same programs, and every test. `cargo test` would build the programs only of packages with integration tests.
+build_tests() { cargo build --quiet --locked --workspace --bins --tests; }
 
 # Builds the release programs, and the tests that run as a release.
 release_programs() {

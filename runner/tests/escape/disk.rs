@@ -4,7 +4,7 @@ use airlock_domain::Cause;
 
 use crate::{
     fixture::{GROWS, grant},
-    site::{Needs, Site},
+    site::{LONG, Needs, Site},
     suite::Attempt,
 };
 
@@ -17,7 +17,9 @@ impl Fill {
     /// Fills the disk and then runs `then`.
     async fn tried(&self, site: &mut Site, then: &str) -> Cause {
         let session = site.session().await;
-        let id = site.it.offer(grant(session, &format!("{} && {{ {then}; }}", self.0))).await;
+        let mut grant = grant(session, &format!("{} && {{ {then}; }}", self.0));
+        grant.command.timeout = LONG;
+        let id = site.it.offer(grant).await;
         site.end(id).await.cause
     }
 }

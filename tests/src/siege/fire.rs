@@ -107,7 +107,8 @@ pub(super) struct Burning {
 }
 
 impl Burning {
-    /// Stops the faults. Afterwards every process runs without armed fault points.
+    /// Stops the faults. Afterwards every process runs without armed fault points. A server whose start a fault made
+    /// fail is started again.
     pub(super) async fn cease(self, field: &Field) -> Fire {
         self.stop.send_replace(true);
         let mut fire = self.task.await.unwrap();
@@ -116,6 +117,9 @@ impl Burning {
             if fire.slots[number].armed.is_some() {
                 fire.restart(field, number, None, Duration::ZERO).await;
             }
+        }
+        if fire.side == Side::Servers {
+            fire.all_started(field).await;
         }
         fire
     }
@@ -281,6 +285,19 @@ impl Fire {
         let from = slot.since_armed();
         self.slots[number] = begun(field, self.side, number, None);
         self.trouble(number, from, false);
+    }
+
+    /// Waits until each server has started. One that started without its store ends later than the fault.
+    async fn all_started(&mut self, field: &Field) {
+        let fire = RefCell::new(self);
+        until("every server has started", async || {
+            let mut fire = fire.borrow_mut();
+            for number in 0..fire.slots.len() {
+                fire.mend(field, number);
+            }
+            fire.slots.iter().all(Slot::has_started).then_some(())
+        })
+        .await;
     }
 
     /// Drains a runner for a while. A runner with an armed fault point can die meanwhile; it is restarted, because only

@@ -83,8 +83,8 @@ impl Attempt for Neighbour {
 }
 
 /// The bytes that are kept of each stream.
-const SMALL: u64 = 1 << 20;
-const LARGE: u64 = 32 << 20;
+const SMALL: u64 = 8 << 20;
+const LARGE: u64 = 64 << 20;
 /// Gigabytes in a release build. A build with debug assertions is many times slower, and the caps do not depend on the
 /// duration.
 const GIGABYTES: u64 = if cfg!(debug_assertions) { 256 << 20 } else { 2 << 30 };

@@ -1,18 +1,23 @@
-"""Validates every document of the rendered chart against the Kubernetes schemas, which allow no unknown fields.
+"""Validates documents of the rendered chart against the Kubernetes schemas, which allow no unknown fields.
 
-    validate.py VERSION... < RENDERED
+    validate.py VERSION... < RENDERINGS
 
-Prints, as JSON, the documents, and in `problems` the errors, each with its kind and name. A kind that is not
-Kubernetes' own is listed in `foreign` and is not validated.
+Reads a JSON list of renderings, each a list of documents. Prints a JSON list with one object for each rendering:
+`problems` contains the errors, each with its version, kind and name. A kind that is not Kubernetes' own is listed in
+`foreign` and is not validated.
 """
 
+import functools
 import json
 import sys
 
 import kubernetes_validate
-import yaml
+from kubernetes_validate import utils
 
 FOREIGN = {"cert-manager.io"}
+
+# The package reads the files of the schemas again for each document.
+utils.schema_contents = functools.cache(utils.schema_contents)
 
 
 def problems(document, version):
@@ -25,13 +30,12 @@ def problems(document, version):
         yield f"{version}: {document['kind']} {document['metadata']['name']}: {error}"
 
 
-def main(versions):
-    documents = [document for document in yaml.safe_load_all(sys.stdin) if document]
+def checked(documents, versions):
     foreign = [one for one in documents if one["apiVersion"].split("/")[0] in FOREIGN]
     own = [one for one in documents if one not in foreign]
     found = [problem for one in own for version in versions for problem in problems(one, version)]
     names = [f"{one['kind']} {one['metadata']['name']}" for one in foreign]
-    json.dump({"documents": documents, "problems": found, "foreign": names}, sys.stdout)
+    return {"problems": found, "foreign": names}
 
 
-main(sys.argv[1:])
+json.dump([checked(documents, sys.argv[1:]) for documents in json.load(sys.stdin)], sys.stdout)

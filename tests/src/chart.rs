@@ -23,6 +23,11 @@ pub struct Rendered {
     pub text: String,
     /// The documents.
     pub documents: Vec<Value>,
+}
+
+/// The result of a validation.
+#[derive(Debug, serde::Deserialize)]
+pub struct Checked {
     /// The violations of the Kubernetes schemas.
     pub problems: Vec<String>,
     /// The kind and name of documents that are not of Kubernetes itself.
@@ -43,6 +48,12 @@ impl Rendered {
     /// Returns the documents of this kind.
     pub fn of<'a>(&'a self, kind: &str) -> impl Iterator<Item = &'a Value> {
         self.documents.iter().filter(move |document| document["kind"] == kind)
+    }
+
+    /// Returns the violations of the Kubernetes schemas.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        checked(&[self]).into_iter().flat_map(|checked| checked.problems).collect()
     }
 
     /// Returns the number of documents of this kind.
@@ -92,31 +103,39 @@ pub fn render(options: &[&str]) -> Result<Rendered, String> {
     Ok(read(String::from_utf8(output.stdout).unwrap()))
 }
 
-/// Parses and validates rendered documents.
+/// Parses rendered documents.
 ///
 /// # Panics
 /// If they are not YAML.
 #[must_use]
 pub fn read(text: String) -> Rendered {
-    let mut validate = Command::new("python3")
-        .arg(source::root().join("tests/pods/validate.py"))
-        .args(KUBERNETES)
+    let documents = answer("documents.py", &[], text.as_bytes());
+    Rendered { documents: serde_json::from_slice(&documents).unwrap(), text }
+}
+
+/// Validates documents against the schemas of all versions in [`KUBERNETES`]. Returns one result for each rendering.
+///
+/// # Panics
+/// If the validation cannot be run.
+#[must_use]
+pub fn checked(renderings: &[&Rendered]) -> Vec<Checked> {
+    let documents: Vec<_> = renderings.iter().map(|rendered| &rendered.documents).collect();
+    let checked = answer("validate.py", &KUBERNETES, &serde_json::to_vec(&documents).unwrap());
+    serde_json::from_slice(&checked).unwrap()
+}
+
+/// Returns what a program of `tests/pods` prints for this input.
+fn answer(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("python3")
+        .arg(source::root().join("tests/pods").join(program))
+        .args(arguments)
         .env("PYTHONPATH", python_packages("kubernetes"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    validate.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = validate.wait_with_output().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "see above");
-    let mut said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let strings = |value: &Value| {
-        value.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
-    };
-    Rendered {
-        text,
-        problems: strings(&said["problems"]),
-        foreign: strings(&said["foreign"]),
-        documents: said["documents"].as_array_mut().map(std::mem::take).unwrap(),
-    }
+    output.stdout
 }

@@ -24,7 +24,7 @@ fn dashboards() -> BTreeMap<String, String> {
 fn each_dashboard_is_a_configmap_that_grafanas_sidecar_finds_and_none_is_there_unasked() {
     let rendered =
         render(&["--set", "dashboards.enabled=true", "--set", "dashboards.labels.folder=ops"]).unwrap();
-    assert_eq!(rendered.problems, Vec::<String>::new());
+    assert_eq!(rendered.problems(), Vec::<String>::new());
     let mut shown = BTreeMap::new();
     for map in rendered.of("ConfigMap").filter(|map| map["metadata"]["labels"]["grafana_dashboard"] == "1") {
         assert_eq!(map["metadata"]["labels"]["folder"], "ops");

@@ -23,7 +23,7 @@ fn with_pools(networks: impl IntoIterator<Item = (String, Value)>) -> Rendered {
     }
     let rendered =
         render(&["--values", set.to_str().unwrap(), "--set-json", &format!("pools={pools}")]).unwrap();
-    assert_eq!(rendered.problems, Vec::<String>::new());
+    assert_eq!(rendered.problems(), Vec::<String>::new());
     rendered
 }
 
@@ -116,7 +116,7 @@ fn with_pool(pool: &Value) -> Rendered {
     let pools = json!({ "default": {}, "web": pool });
     let set_json = format!("pools={pools}");
     let rendered = render(&["--values", set.to_str().unwrap(), "--set-json", &set_json]).unwrap();
-    assert_eq!(rendered.problems, Vec::<String>::new());
+    assert_eq!(rendered.problems(), Vec::<String>::new());
     rendered
 }
 

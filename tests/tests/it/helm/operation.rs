@@ -73,7 +73,7 @@ fn the_network_policy_admits_the_clients_of_a_load_balancer() {
     assert_eq!((&service["type"], &service["externalTrafficPolicy"]), (&json!("ClusterIP"), &Value::Null));
     // Without policies, no connection is blocked.
     let open = render(&["--set", "server.service.type=LoadBalancer,networkPolicy.enabled=false"]).unwrap();
-    assert_eq!(open.problems, Vec::<String>::new());
+    assert_eq!(open.problems(), Vec::<String>::new());
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn pods_of_a_cluster_with_ipv6_alone_listen_and_find_each_other() {
         "store.postgres.url=postgres://a@[fd00::7]/b,networkPolicy.clientCIDRs={fd00::/8}",
     ];
     let rendered = render(&addresses).unwrap();
-    assert_eq!(rendered.problems, Vec::<String>::new());
+    assert_eq!(rendered.problems(), Vec::<String>::new());
     assert_eq!(admitted(&rendered), ["fd00::/8"]);
     let egress = rendered.document("NetworkPolicy", "r-airlock-server")["spec"]["egress"].as_array().unwrap();
     let ports: Vec<&Value> = egress.iter().map(|rule| &rule["ports"][0]["port"]).collect();

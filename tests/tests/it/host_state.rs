@@ -128,6 +128,7 @@ fn in_namespaces(script: &str) -> String {
         .args(["bash", "-c", &format!("{PREPARE}\n{script}")])
         .env("work", work.path())
         .env("host_state", scripts.join("host-state.sh"))
+        .env("TMPDIR", "/tmp")
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -21,7 +21,8 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
         for entry in known.filter(|entry| applies(entry, program, found)) {
             out.push(remark(entry.code, entry.message, found));
         }
-        out.extend(warning_texts().iter().filter_map(|entry| text(entry, program, found)));
+        let input = piped_into(analysis, index);
+        out.extend(warning_texts().iter().filter_map(|entry| text(entry, program, found, input)));
         for pair in warning_pairs().iter().filter(|pair| reaches(pair, program, analysis, index)) {
             out.push(remark(pair.code, pair.message, found));
         }
@@ -82,13 +83,28 @@ pub(crate) fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [
     Some(words)
 }
 
-/// Finds database statements in a word or in redirected input.
-fn text(entry: &WarningText, program: &[u8], found: &Found) -> Option<decision::Warning> {
+/// Returns the commands whose output may reach this one: those before it in the same pipeline.
+fn piped_into(analysis: &Analysis, index: usize) -> &[Found] {
+    let piped = |found: &Found| found.nesting.contains(&Nesting::Pipeline);
+    let before = analysis.commands.get(..=index).unwrap_or_default();
+    let first = before.iter().rposition(|found| !piped(found)).map_or(0, |last| last + 1);
+    before.get(first..index).unwrap_or_default()
+}
+
+/// Finds database statements in a word, in redirected input, or in the words of commands whose output it reads.
+fn text(
+    entry: &WarningText,
+    program: &[u8],
+    found: &Found,
+    input: &[Found],
+) -> Option<decision::Warning> {
     if !among(entry.programs, program) {
         return None;
     }
-    let read = found.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-    let texts = found.words.iter().chain(read).filter_map(|word| word.text.as_deref());
+    let texts = input.iter().chain([found]).flat_map(|found| {
+        let read = found.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+        found.words.iter().chain(read).filter_map(|word| word.text.as_deref())
+    });
     let message = texts.map(plain).find_map(|text| {
         entry
             .texts

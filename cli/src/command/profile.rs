@@ -127,6 +127,7 @@ fn profile(one: &v1::Profile) -> Value {
         "network": network::json(one.network.as_ref()),
         "port_forward": one.port_forward,
         "self_approval": one.self_approval,
+        "no_background": one.no_background,
         "rules": rules.collect::<Vec<_>>(),
     })
 }

@@ -76,6 +76,7 @@ pub fn profile(one: &Profile) -> String {
         ("binds", join(&one.root_binds)),
         ("network", network::text(one.network.as_ref())),
         ("forwards", join(&one.port_forward)),
+        ("background", if one.no_background { "refused".to_owned() } else { String::new() }),
         ("version", hex::encode(&one.policy_version)),
     ]);
     let rows: Vec<_> =

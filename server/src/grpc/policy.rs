@@ -111,6 +111,7 @@ fn to_wire(profile: &ResolvedProfile, who: &Principal, full: bool) -> v1::Profil
         network: Some(&*profile.network).filter(|rules| !rules.allow_nothing()).cloned().map(Into::into),
         port_forward: profile.port_forward.iter().map(ToString::to_string).collect(),
         self_approval: profile.self_approval,
+        no_background: !profile.background,
         is_default: default_of(who) == Some(profile.name()),
         ..Default::default()
     };

@@ -26,51 +26,51 @@ from airlock.v1 import common_pb2 as airlock_dot_v1_dot_common__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61irlock/v1/policy.proto\x12\nairlock.v1\x1a\x17\x61irlock/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xd0\x03\n\x07Profile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x16\n\x0epolicy_version\x18\x02 \x01(\x0c\x12&\n\x0c\x64\x65\x66\x61ult_mode\x18\x03 \x01(\x0e\x32\x10.airlock.v1.Mode\x12\x1f\n\x05modes\x18\x04 \x03(\x0e\x32\x10.airlock.v1.Mode\x12\x32\n\x0ftimeout_default\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0btimeout_max\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06limits\x18\x07 \x01(\x0b\x32\x19.airlock.v1.ProfileLimits\x12&\n\x05rules\x18\x08 \x03(\x0b\x32\x17.airlock.v1.ProfileRule\x12\x0c\n\x04path\x18\t \x01(\t\x12\x11\n\tenv_names\x18\n \x03(\t\x12\x12\n\nroot_binds\x18\x0b \x03(\t\x12\x12\n\nis_default\x18\x0c \x01(\x08\x12)\n\x07network\x18\r \x01(\x0b\x32\x18.airlock.v1.NetworkRules\x12\x14\n\x0cport_forward\x18\x0e \x03(\t\x12\x15\n\rself_approval\x18\x0f \x01(\x08\"A\n\x0bProfileRule\x12$\n\x07verdict\x18\x01 \x01(\x0e\x32\x13.airlock.v1.Verdict\x12\x0c\n\x04rule\x18\x02 \x01(\t\"\x89\x01\n\rProfileLimits\x12\x12\n\nopen_files\x18\x01 \x01(\r\x12\x11\n\tprocesses\x18\x02 \x01(\r\x12\x11\n\tfile_size\x18\x03 \x01(\x04\x12\x14\n\x0coutput_bytes\x18\x04 \x01(\x04\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"$\n\rProfileFilter\x12\x13\n\x0bname_prefix\x18\x01 \x01(\t\"U\n\x1ePolicyServiceGetProfileRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04view\x18\x02 \x01(\x0e\x32\x17.airlock.v1.ProfileView\"G\n\x1fPolicyServiceGetProfileResponse\x12$\n\x07profile\x18\x01 \x01(\x0b\x32\x13.airlock.v1.Profile\"\x9b\x01\n PolicyServiceListProfilesRequest\x12%\n\x04page\x18\x01 \x01(\x0b\x32\x17.airlock.v1.PageRequest\x12)\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x19.airlock.v1.ProfileFilter\x12%\n\x04view\x18\x03 \x01(\x0e\x32\x17.airlock.v1.ProfileView\"c\n!PolicyServiceListProfilesResponse\x12%\n\x08profiles\x18\x01 \x03(\x0b\x32\x13.airlock.v1.Profile\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xd6\x01\n\x19PolicyServiceCheckRequest\x12\x0f\n\x07\x63ommand\x18\x01 \x01(\t\x12\x15\n\rcommand_bytes\x18\x07 \x01(\x0c\x12 \n\x05shell\x18\x02 \x01(\x0e\x32\x11.airlock.v1.Shell\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x0f\n\x07profile\x18\x04 \x01(\t\x12\x11\n\tdirectory\x18\x05 \x01(\t\x12\x17\n\x0f\x64irectory_bytes\x18\x08 \x01(\x0c\x12\x1e\n\x04mode\x18\x06 \x01(\x0e\x32\x10.airlock.v1.Mode\"D\n\x1aPolicyServiceCheckResponse\x12&\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x14.airlock.v1.Decision\"\xf1\x03\n\x08\x44\x65\x63ision\x12$\n\x07verdict\x18\x01 \x01(\x0e\x32\x13.airlock.v1.Verdict\x12#\n\x07reasons\x18\x02 \x03(\x0b\x32\x12.airlock.v1.Reason\x12*\n\x08\x63ommands\x18\x03 \x03(\x0b\x32\x18.airlock.v1.FoundCommand\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x18\n\x10\x63oncurrency_safe\x18\x05 \x01(\x08\x12\x10\n\x08requires\x18\x06 \x03(\t\x12\x10\n\x08\x63\x61tegory\x18\x07 \x01(\t\x12\x1a\n\x12no_output_expected\x18\x08 \x01(\x08\x12\"\n\x05paths\x18\t \x03(\x0b\x32\x13.airlock.v1.PathUse\x12\x10\n\x08rewrites\x18\n \x03(\t\x12\x10\n\x08warnings\x18\x0b \x03(\t\x12\x17\n\x0fsuggested_rules\x18\x0c \x03(\t\x12\x16\n\x0eparse_complete\x18\r \x01(\x08\x12\x16\n\x0epolicy_version\x18\x0e \x01(\x0c\x12\x0f\n\x07profile\x18\x0f \x01(\t\x12%\n\x06shadow\x18\x10 \x03(\x0b\x32\x15.airlock.v1.ShadowHit\x12\x0f\n\x07\x65ndings\x18\x11 \x03(\r\x12\'\n\rwarning_notes\x18\x12 \x03(\x0b\x32\x10.airlock.v1.Note\"m\n\tShadowHit\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12$\n\x07verdict\x18\x02 \x01(\x0e\x32\x13.airlock.v1.Verdict\x12\x1a\n\rcommand_index\x18\x03 \x01(\rH\x00\x88\x01\x01\x42\x10\n\x0e_command_index\"\x83\x01\n\x06Reason\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x1e\n\x04span\x18\x03 \x01(\x0b\x32\x10.airlock.v1.Span\x12\x0c\n\x04rule\x18\x04 \x01(\t\x12\x1a\n\rcommand_index\x18\x05 \x01(\rH\x00\x88\x01\x01\x42\x10\n\x0e_command_index\"\"\n\x04Span\x12\r\n\x05start\x18\x01 \x01(\r\x12\x0b\n\x03\x65nd\x18\x02 \x01(\r\"\x84\x01\n\x0c\x46oundCommand\x12\x1e\n\x04\x61rgv\x18\x01 \x03(\x0b\x32\x10.airlock.v1.Word\x12\x1e\n\x04span\x18\x02 \x01(\x0b\x32\x10.airlock.v1.Span\x12\x0f\n\x07nesting\x18\x03 \x01(\r\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x10\n\x08\x63\x61tegory\x18\x05 \x01(\t\"J\n\x04Word\x12\x11\n\x04text\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x17\n\ntext_bytes\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x42\x07\n\x05_textB\r\n\x0b_text_bytes\"R\n\x07PathUse\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\npath_bytes\x18\x04 \x01(\x0c\x12\x0e\n\x06\x61\x63\x63\x65ss\x18\x02 \x01(\t\x12\x15\n\rcommand_index\x18\x03 \x01(\r*Z\n\x0bProfileView\x12\x1c\n\x18PROFILE_VIEW_UNSPECIFIED\x10\x00\x12\x16\n\x12PROFILE_VIEW_BASIC\x10\x01\x12\x15\n\x11PROFILE_VIEW_FULL\x10\x02*X\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x11\n\rVERDICT_ALLOW\x10\x01\x12\x0f\n\x0bVERDICT_ASK\x10\x02\x12\x10\n\x0cVERDICT_DENY\x10\x03\x32\xbb\x02\n\rPolicyService\x12V\n\x05\x43heck\x12%.airlock.v1.PolicyServiceCheckRequest\x1a&.airlock.v1.PolicyServiceCheckResponse\x12\x65\n\nGetProfile\x12*.airlock.v1.PolicyServiceGetProfileRequest\x1a+.airlock.v1.PolicyServiceGetProfileResponse\x12k\n\x0cListProfiles\x12,.airlock.v1.PolicyServiceListProfilesRequest\x1a-.airlock.v1.PolicyServiceListProfilesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61irlock/v1/policy.proto\x12\nairlock.v1\x1a\x17\x61irlock/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe7\x03\n\x07Profile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x16\n\x0epolicy_version\x18\x02 \x01(\x0c\x12&\n\x0c\x64\x65\x66\x61ult_mode\x18\x03 \x01(\x0e\x32\x10.airlock.v1.Mode\x12\x1f\n\x05modes\x18\x04 \x03(\x0e\x32\x10.airlock.v1.Mode\x12\x32\n\x0ftimeout_default\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0btimeout_max\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06limits\x18\x07 \x01(\x0b\x32\x19.airlock.v1.ProfileLimits\x12&\n\x05rules\x18\x08 \x03(\x0b\x32\x17.airlock.v1.ProfileRule\x12\x0c\n\x04path\x18\t \x01(\t\x12\x11\n\tenv_names\x18\n \x03(\t\x12\x12\n\nroot_binds\x18\x0b \x03(\t\x12\x12\n\nis_default\x18\x0c \x01(\x08\x12)\n\x07network\x18\r \x01(\x0b\x32\x18.airlock.v1.NetworkRules\x12\x14\n\x0cport_forward\x18\x0e \x03(\t\x12\x15\n\rself_approval\x18\x0f \x01(\x08\x12\x15\n\rno_background\x18\x10 \x01(\x08\"A\n\x0bProfileRule\x12$\n\x07verdict\x18\x01 \x01(\x0e\x32\x13.airlock.v1.Verdict\x12\x0c\n\x04rule\x18\x02 \x01(\t\"\x89\x01\n\rProfileLimits\x12\x12\n\nopen_files\x18\x01 \x01(\r\x12\x11\n\tprocesses\x18\x02 \x01(\r\x12\x11\n\tfile_size\x18\x03 \x01(\x04\x12\x14\n\x0coutput_bytes\x18\x04 \x01(\x04\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"$\n\rProfileFilter\x12\x13\n\x0bname_prefix\x18\x01 \x01(\t\"U\n\x1ePolicyServiceGetProfileRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04view\x18\x02 \x01(\x0e\x32\x17.airlock.v1.ProfileView\"G\n\x1fPolicyServiceGetProfileResponse\x12$\n\x07profile\x18\x01 \x01(\x0b\x32\x13.airlock.v1.Profile\"\x9b\x01\n PolicyServiceListProfilesRequest\x12%\n\x04page\x18\x01 \x01(\x0b\x32\x17.airlock.v1.PageRequest\x12)\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x19.airlock.v1.ProfileFilter\x12%\n\x04view\x18\x03 \x01(\x0e\x32\x17.airlock.v1.ProfileView\"c\n!PolicyServiceListProfilesResponse\x12%\n\x08profiles\x18\x01 \x03(\x0b\x32\x13.airlock.v1.Profile\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xd6\x01\n\x19PolicyServiceCheckRequest\x12\x0f\n\x07\x63ommand\x18\x01 \x01(\t\x12\x15\n\rcommand_bytes\x18\x07 \x01(\x0c\x12 \n\x05shell\x18\x02 \x01(\x0e\x32\x11.airlock.v1.Shell\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x0f\n\x07profile\x18\x04 \x01(\t\x12\x11\n\tdirectory\x18\x05 \x01(\t\x12\x17\n\x0f\x64irectory_bytes\x18\x08 \x01(\x0c\x12\x1e\n\x04mode\x18\x06 \x01(\x0e\x32\x10.airlock.v1.Mode\"D\n\x1aPolicyServiceCheckResponse\x12&\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x14.airlock.v1.Decision\"\xf1\x03\n\x08\x44\x65\x63ision\x12$\n\x07verdict\x18\x01 \x01(\x0e\x32\x13.airlock.v1.Verdict\x12#\n\x07reasons\x18\x02 \x03(\x0b\x32\x12.airlock.v1.Reason\x12*\n\x08\x63ommands\x18\x03 \x03(\x0b\x32\x18.airlock.v1.FoundCommand\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x18\n\x10\x63oncurrency_safe\x18\x05 \x01(\x08\x12\x10\n\x08requires\x18\x06 \x03(\t\x12\x10\n\x08\x63\x61tegory\x18\x07 \x01(\t\x12\x1a\n\x12no_output_expected\x18\x08 \x01(\x08\x12\"\n\x05paths\x18\t \x03(\x0b\x32\x13.airlock.v1.PathUse\x12\x10\n\x08rewrites\x18\n \x03(\t\x12\x10\n\x08warnings\x18\x0b \x03(\t\x12\x17\n\x0fsuggested_rules\x18\x0c \x03(\t\x12\x16\n\x0eparse_complete\x18\r \x01(\x08\x12\x16\n\x0epolicy_version\x18\x0e \x01(\x0c\x12\x0f\n\x07profile\x18\x0f \x01(\t\x12%\n\x06shadow\x18\x10 \x03(\x0b\x32\x15.airlock.v1.ShadowHit\x12\x0f\n\x07\x65ndings\x18\x11 \x03(\r\x12\'\n\rwarning_notes\x18\x12 \x03(\x0b\x32\x10.airlock.v1.Note\"m\n\tShadowHit\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12$\n\x07verdict\x18\x02 \x01(\x0e\x32\x13.airlock.v1.Verdict\x12\x1a\n\rcommand_index\x18\x03 \x01(\rH\x00\x88\x01\x01\x42\x10\n\x0e_command_index\"\x83\x01\n\x06Reason\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x1e\n\x04span\x18\x03 \x01(\x0b\x32\x10.airlock.v1.Span\x12\x0c\n\x04rule\x18\x04 \x01(\t\x12\x1a\n\rcommand_index\x18\x05 \x01(\rH\x00\x88\x01\x01\x42\x10\n\x0e_command_index\"\"\n\x04Span\x12\r\n\x05start\x18\x01 \x01(\r\x12\x0b\n\x03\x65nd\x18\x02 \x01(\r\"\x84\x01\n\x0c\x46oundCommand\x12\x1e\n\x04\x61rgv\x18\x01 \x03(\x0b\x32\x10.airlock.v1.Word\x12\x1e\n\x04span\x18\x02 \x01(\x0b\x32\x10.airlock.v1.Span\x12\x0f\n\x07nesting\x18\x03 \x01(\r\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x10\n\x08\x63\x61tegory\x18\x05 \x01(\t\"J\n\x04Word\x12\x11\n\x04text\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x17\n\ntext_bytes\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x42\x07\n\x05_textB\r\n\x0b_text_bytes\"R\n\x07PathUse\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\npath_bytes\x18\x04 \x01(\x0c\x12\x0e\n\x06\x61\x63\x63\x65ss\x18\x02 \x01(\t\x12\x15\n\rcommand_index\x18\x03 \x01(\r*Z\n\x0bProfileView\x12\x1c\n\x18PROFILE_VIEW_UNSPECIFIED\x10\x00\x12\x16\n\x12PROFILE_VIEW_BASIC\x10\x01\x12\x15\n\x11PROFILE_VIEW_FULL\x10\x02*X\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x11\n\rVERDICT_ALLOW\x10\x01\x12\x0f\n\x0bVERDICT_ASK\x10\x02\x12\x10\n\x0cVERDICT_DENY\x10\x03\x32\xbb\x02\n\rPolicyService\x12V\n\x05\x43heck\x12%.airlock.v1.PolicyServiceCheckRequest\x1a&.airlock.v1.PolicyServiceCheckResponse\x12\x65\n\nGetProfile\x12*.airlock.v1.PolicyServiceGetProfileRequest\x1a+.airlock.v1.PolicyServiceGetProfileResponse\x12k\n\x0cListProfiles\x12,.airlock.v1.PolicyServiceListProfilesRequest\x1a-.airlock.v1.PolicyServiceListProfilesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'airlock.v1.policy_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PROFILEVIEW']._serialized_start=2590
-  _globals['_PROFILEVIEW']._serialized_end=2680
-  _globals['_VERDICT']._serialized_start=2682
-  _globals['_VERDICT']._serialized_end=2770
+  _globals['_PROFILEVIEW']._serialized_start=2613
+  _globals['_PROFILEVIEW']._serialized_end=2703
+  _globals['_VERDICT']._serialized_start=2705
+  _globals['_VERDICT']._serialized_end=2793
   _globals['_PROFILE']._serialized_start=97
-  _globals['_PROFILE']._serialized_end=561
-  _globals['_PROFILERULE']._serialized_start=563
-  _globals['_PROFILERULE']._serialized_end=628
-  _globals['_PROFILELIMITS']._serialized_start=631
-  _globals['_PROFILELIMITS']._serialized_end=768
-  _globals['_PROFILEFILTER']._serialized_start=770
-  _globals['_PROFILEFILTER']._serialized_end=806
-  _globals['_POLICYSERVICEGETPROFILEREQUEST']._serialized_start=808
-  _globals['_POLICYSERVICEGETPROFILEREQUEST']._serialized_end=893
-  _globals['_POLICYSERVICEGETPROFILERESPONSE']._serialized_start=895
-  _globals['_POLICYSERVICEGETPROFILERESPONSE']._serialized_end=966
-  _globals['_POLICYSERVICELISTPROFILESREQUEST']._serialized_start=969
-  _globals['_POLICYSERVICELISTPROFILESREQUEST']._serialized_end=1124
-  _globals['_POLICYSERVICELISTPROFILESRESPONSE']._serialized_start=1126
-  _globals['_POLICYSERVICELISTPROFILESRESPONSE']._serialized_end=1225
-  _globals['_POLICYSERVICECHECKREQUEST']._serialized_start=1228
-  _globals['_POLICYSERVICECHECKREQUEST']._serialized_end=1442
-  _globals['_POLICYSERVICECHECKRESPONSE']._serialized_start=1444
-  _globals['_POLICYSERVICECHECKRESPONSE']._serialized_end=1512
-  _globals['_DECISION']._serialized_start=1515
-  _globals['_DECISION']._serialized_end=2012
-  _globals['_SHADOWHIT']._serialized_start=2014
-  _globals['_SHADOWHIT']._serialized_end=2123
-  _globals['_REASON']._serialized_start=2126
-  _globals['_REASON']._serialized_end=2257
-  _globals['_SPAN']._serialized_start=2259
-  _globals['_SPAN']._serialized_end=2293
-  _globals['_FOUNDCOMMAND']._serialized_start=2296
-  _globals['_FOUNDCOMMAND']._serialized_end=2428
-  _globals['_WORD']._serialized_start=2430
-  _globals['_WORD']._serialized_end=2504
-  _globals['_PATHUSE']._serialized_start=2506
-  _globals['_PATHUSE']._serialized_end=2588
-  _globals['_POLICYSERVICE']._serialized_start=2773
-  _globals['_POLICYSERVICE']._serialized_end=3088
+  _globals['_PROFILE']._serialized_end=584
+  _globals['_PROFILERULE']._serialized_start=586
+  _globals['_PROFILERULE']._serialized_end=651
+  _globals['_PROFILELIMITS']._serialized_start=654
+  _globals['_PROFILELIMITS']._serialized_end=791
+  _globals['_PROFILEFILTER']._serialized_start=793
+  _globals['_PROFILEFILTER']._serialized_end=829
+  _globals['_POLICYSERVICEGETPROFILEREQUEST']._serialized_start=831
+  _globals['_POLICYSERVICEGETPROFILEREQUEST']._serialized_end=916
+  _globals['_POLICYSERVICEGETPROFILERESPONSE']._serialized_start=918
+  _globals['_POLICYSERVICEGETPROFILERESPONSE']._serialized_end=989
+  _globals['_POLICYSERVICELISTPROFILESREQUEST']._serialized_start=992
+  _globals['_POLICYSERVICELISTPROFILESREQUEST']._serialized_end=1147
+  _globals['_POLICYSERVICELISTPROFILESRESPONSE']._serialized_start=1149
+  _globals['_POLICYSERVICELISTPROFILESRESPONSE']._serialized_end=1248
+  _globals['_POLICYSERVICECHECKREQUEST']._serialized_start=1251
+  _globals['_POLICYSERVICECHECKREQUEST']._serialized_end=1465
+  _globals['_POLICYSERVICECHECKRESPONSE']._serialized_start=1467
+  _globals['_POLICYSERVICECHECKRESPONSE']._serialized_end=1535
+  _globals['_DECISION']._serialized_start=1538
+  _globals['_DECISION']._serialized_end=2035
+  _globals['_SHADOWHIT']._serialized_start=2037
+  _globals['_SHADOWHIT']._serialized_end=2146
+  _globals['_REASON']._serialized_start=2149
+  _globals['_REASON']._serialized_end=2280
+  _globals['_SPAN']._serialized_start=2282
+  _globals['_SPAN']._serialized_end=2316
+  _globals['_FOUNDCOMMAND']._serialized_start=2319
+  _globals['_FOUNDCOMMAND']._serialized_end=2451
+  _globals['_WORD']._serialized_start=2453
+  _globals['_WORD']._serialized_end=2527
+  _globals['_PATHUSE']._serialized_start=2529
+  _globals['_PATHUSE']._serialized_end=2611
+  _globals['_POLICYSERVICE']._serialized_start=2796
+  _globals['_POLICYSERVICE']._serialized_end=3111
 # @@protoc_insertion_point(module_scope)

@@ -32,7 +32,7 @@ VERDICT_ASK: Verdict
 VERDICT_DENY: Verdict
 
 class Profile(_message.Message):
-    __slots__ = ("name", "policy_version", "default_mode", "modes", "timeout_default", "timeout_max", "limits", "rules", "path", "env_names", "root_binds", "is_default", "network", "port_forward", "self_approval")
+    __slots__ = ("name", "policy_version", "default_mode", "modes", "timeout_default", "timeout_max", "limits", "rules", "path", "env_names", "root_binds", "is_default", "network", "port_forward", "self_approval", "no_background")
     NAME_FIELD_NUMBER: _ClassVar[int]
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_MODE_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +48,7 @@ class Profile(_message.Message):
     NETWORK_FIELD_NUMBER: _ClassVar[int]
     PORT_FORWARD_FIELD_NUMBER: _ClassVar[int]
     SELF_APPROVAL_FIELD_NUMBER: _ClassVar[int]
+    NO_BACKGROUND_FIELD_NUMBER: _ClassVar[int]
     name: str
     policy_version: bytes
     default_mode: _common_pb2.Mode
@@ -63,7 +64,8 @@ class Profile(_message.Message):
     network: _common_pb2.NetworkRules
     port_forward: _containers.RepeatedScalarFieldContainer[str]
     self_approval: bool
-    def __init__(self, name: _Optional[str] = ..., policy_version: _Optional[bytes] = ..., default_mode: _Optional[_Union[_common_pb2.Mode, str]] = ..., modes: _Optional[_Iterable[_Union[_common_pb2.Mode, str]]] = ..., timeout_default: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., timeout_max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., limits: _Optional[_Union[ProfileLimits, _Mapping]] = ..., rules: _Optional[_Iterable[_Union[ProfileRule, _Mapping]]] = ..., path: _Optional[str] = ..., env_names: _Optional[_Iterable[str]] = ..., root_binds: _Optional[_Iterable[str]] = ..., is_default: bool = ..., network: _Optional[_Union[_common_pb2.NetworkRules, _Mapping]] = ..., port_forward: _Optional[_Iterable[str]] = ..., self_approval: bool = ...) -> None: ...
+    no_background: bool
+    def __init__(self, name: _Optional[str] = ..., policy_version: _Optional[bytes] = ..., default_mode: _Optional[_Union[_common_pb2.Mode, str]] = ..., modes: _Optional[_Iterable[_Union[_common_pb2.Mode, str]]] = ..., timeout_default: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., timeout_max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., limits: _Optional[_Union[ProfileLimits, _Mapping]] = ..., rules: _Optional[_Iterable[_Union[ProfileRule, _Mapping]]] = ..., path: _Optional[str] = ..., env_names: _Optional[_Iterable[str]] = ..., root_binds: _Optional[_Iterable[str]] = ..., is_default: bool = ..., network: _Optional[_Union[_common_pb2.NetworkRules, _Mapping]] = ..., port_forward: _Optional[_Iterable[str]] = ..., self_approval: bool = ..., no_background: bool = ...) -> None: ...
 
 class ProfileRule(_message.Message):
     __slots__ = ("verdict", "rule")

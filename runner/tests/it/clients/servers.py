@@ -8,6 +8,7 @@ import http.server
 import os
 import pathlib
 import shutil
+import signal
 import socketserver
 import ssl
 import subprocess
@@ -105,6 +106,8 @@ def postgres():
     subprocess.run(AS_USER + initdb, check=True, stdout=subprocess.DEVNULL)
     pathlib.Path(data, "pg_hba.conf").write_text("host all all all trust\n")
     options = ["listen_addresses=" + ADDRESS, "unix_socket_directories=", "fsync=off"]
+    # Files in /dev/shm would stay if the test is killed.
+    options.append("dynamic_shared_memory_type=mmap")
     words = [word for option in options for word in ("-c", option)]
     server = subprocess.Popen([*AS_USER, f"{programs}/postgres", "-D", data, *words], stderr=subprocess.PIPE, text=True)
     for line in server.stderr:
@@ -130,5 +133,10 @@ serve(22, Ssh)
 database = postgres()
 print("ready", flush=True)
 sys.stdin.read()
-database.kill()
-database.wait()
+# It removes its shared memory. SIGKILL would leave it.
+database.send_signal(signal.SIGINT)
+try:
+    database.wait(20)
+except subprocess.TimeoutExpired:
+    database.kill()
+    database.wait()

@@ -31,7 +31,8 @@ impl<'a> World<'a> {
     /// Moves the calling thread into its own network, and starts the servers there. Threads and processes that the
     /// thread starts later are in the network, too.
     pub(super) fn enter(private: &'a PrivateMounts) -> Self {
-        unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace; it takes root");
+        // The shared memory of a database is in an IPC namespace, because other tests inspect that of the host.
+        unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWIPC).expect("namespaces; it takes root");
         ip(&["link", "set", "lo", "up"]);
         ip(&["addr", "add", &format!("{ADDRESS}/32"), "dev", "lo"]);
         let directory = ScratchDir::new();

@@ -160,6 +160,9 @@ ALONE='package(airlock-tests) & test(/^(fleet::(random|siege)|load)::/)'
 # The escape suites. `make test` runs every row with release builds, `make test-long` also with debug builds.
 ESCAPE='binary(escape)'
 
+# The tests that need an installed PowerShell.
+LIVE_PWSH='test(/(^|::)live_pwsh::/)'
+
 # Builds the programs that tests start. A test among the targets makes cargo select the same features as for tests, so
 # that the build of the tests reuses all of this.
 build_programs() { cargo build --quiet --locked --workspace --bins --test policy; }

@@ -73,6 +73,12 @@ timed() { # NAME COMMAND...
     return "$code"
 }
 
+# Names each test that needs an installed PowerShell.
+not_run_without_pwsh() {
+    cargo nextest list --locked --workspace --ignore-default-filter -E "$LIVE_PWSH" --message-format oneline \
+        2>/dev/null | sed 's/^/not run: /; s/$/: there is no pwsh/'
+}
+
 # In a process group of its own, which ends with this script.
 begin_release() {
     set -m
@@ -99,13 +105,18 @@ step "build" build_tests
 step "tests" nextest $(($(nproc) + 1)) -E "not ($ALONE) and not ($ESCAPE)"
 step "documentation" cargo test --quiet --locked --workspace --doc
 await_release
+if command -v pwsh >/dev/null; then
+    step "PowerShell" nextest $(($(nproc) + 1)) --ignore-default-filter -E "$LIVE_PWSH"
+fi
 step "tests that run alone" nextest $(($(nproc) + 1)) -E "$ALONE"
 step "host" scripts/host-state.sh compare --quick "$work/before"
 
 left=$(($(listed | wc -l) - $(tests_run "$work/tests" "$work/tests that run alone")))
 printf '%s\n' "${steps[@]}"
+[ -f "$work/PowerShell" ] || not_run_without_pwsh
 say "tests of \`make test-long\` are not run here; tests/map/long.md names each, with its reason"
-scripts/summary.awk -v left="$left" "$work/tests" "$work/tests that run alone" "$work/escape suites" \
-    "$work/documentation" "$work/machine" || failed+=("summary")
+ran=("$work"/{tests,"tests that run alone","escape suites",documentation,machine})
+[ -f "$work/PowerShell" ] && ran+=("$work/PowerShell")
+scripts/summary.awk -v left="$left" "${ran[@]}" || failed+=("summary")
 [ "${#failed[@]}" -eq 0 ] || say "failed: $(IFS=,; echo "${failed[*]}"); files of tests are in ${TMPDIR:-/tmp}"
 [ "${#failed[@]}" -eq 0 ]

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     ApprovalId, Cause, Epoch, ExecutionId, Grant, JobReport, NetworkRules, OutputStream, RunnerId,
-    SandboxProfile, SessionId, Signal, TerminalSize,
+    SandboxProfile, SessionId, Shell, Signal, TerminalSize,
 };
 
 /// Runner to server, on the control stream.
@@ -153,6 +153,9 @@ pub enum SessionPhase {
     Closed,
 }
 
+/// The second line of a snapshot that PowerShell sources.
+const POWERSHELL_SNAPSHOT: &[u8] = b"# shell=pwsh";
+
 /// A session's shell snapshot: the aliases, functions, options and PATH that the profile's `shell.init`
 /// defines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -168,6 +171,23 @@ impl SessionSnapshot {
     #[must_use]
     pub fn missing(problem: impl Into<String>) -> Self {
         Self { text: Vec::new(), problem: problem.into() }
+    }
+
+    /// Returns the shell that can source a snapshot.
+    #[must_use]
+    pub fn shell(text: &[u8]) -> Shell {
+        match text.split(|byte| *byte == b'\n').nth(1) {
+            Some(line) if line == POWERSHELL_SNAPSHOT => Shell::Pwsh,
+            _ => Shell::Bash,
+        }
+    }
+
+    /// Returns the shell that reads a profile's `shell.init`: PowerShell if its first line names it, otherwise bash.
+    #[must_use]
+    pub fn shell_of_init(init: &str) -> Shell {
+        let line = init.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
+        let is_pwsh = |word: &str| word.rsplit('/').next() == Some(Shell::Pwsh.name());
+        if line.split_whitespace().any(is_pwsh) { Shell::Pwsh } else { Shell::Bash }
     }
 
     /// Returns the SHA-256 of the text, or nothing if the text is empty.

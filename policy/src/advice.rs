@@ -2,6 +2,7 @@
 //! change the verdict.
 
 mod network;
+mod powershell;
 mod remember;
 mod runs;
 mod suggest;

@@ -171,9 +171,10 @@ impl<'a> Facts<'a> {
     fn is_unknown_name(&self, found: &Found) -> bool {
         // Text that the shell reads later, for example by `eval`, is not expanded here.
         let later = found.nesting.contains(&Nesting::ShellText);
-        self.snapshot
-            .zip(found.program())
-            .is_some_and(|(snapshot, name)| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
+        let Some(snapshot) = self.snapshot else { return false };
+        // PowerShell looks for the name as written, before its own aliases.
+        let names = found.program().into_iter().chain(found.written_name());
+        names.into_iter().any(|name| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
     }
 
     pub(crate) fn problem_reasons(&self) -> Vec<Reason> {

@@ -3,6 +3,7 @@
 //! every name is unknown.
 
 mod expand;
+mod powershell;
 mod read;
 
 pub(crate) use expand::Expanded;

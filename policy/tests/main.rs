@@ -21,6 +21,7 @@ mod pipeline;
 mod powershell;
 mod read_only_cases;
 mod rulings;
+mod scripts;
 mod shells;
 mod snapshot;
 mod spellings;

@@ -101,9 +101,9 @@ fn form(grant: &Grant) -> Result<(), Refusal> {
             "the command, its directory or its environment is too large or contains a NUL byte",
         ));
     }
-    let sources = !grant.read_only && !grant.unsandboxed && grant.command.shell == Shell::Bash;
+    let sources = !grant.read_only && !grant.unsandboxed && grant.command.shell != Shell::Zsh;
     if !grant.snapshot_digest.is_empty() && !sources {
-        let message = "only a sandboxed bash command that can write can use a shell snapshot";
+        let message = "only a sandboxed bash or pwsh command that can write can use a shell snapshot";
         return Err(Refusal::new("no_snapshot", message));
     }
     let prefix = &grant.profile.shell_prefix;

@@ -140,6 +140,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
         prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
         env,
         shape: Shape { read_only: grant.read_only, network },
+        trusted: grant.requires.contains(&Requirement::TrustedPath),
         masks,
         ..LaunchSpec::of(&grant.command)
     };

@@ -7,6 +7,7 @@
 mod building;
 mod forker;
 mod outside;
+mod powershell;
 mod sockets;
 mod start;
 

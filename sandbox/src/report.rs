@@ -7,6 +7,7 @@ mod host;
 mod inside;
 mod layers;
 mod observe;
+mod shells;
 
 use std::path::Path;
 
@@ -17,14 +18,13 @@ use crate::error::LaunchError;
 use crate::launcher::Launcher;
 use crate::profile::Profile;
 use crate::session::Session;
-use crate::spec::{Network, Shape};
 use facts::{Facts, confined};
 use inside::Observations;
 use layers::lost;
-use observe::{NotObserved, SESSION, Scratch, Targets};
+use observe::{NotObserved, READER, SESSION, Scratch, Targets};
 
 pub use layers::{Check, LAYER_NAMES, LAYERS, Layer, State, layer};
-pub use observe::InstalledShell;
+pub use shells::InstalledShell;
 
 /// The layers that this host can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,12 +57,10 @@ pub fn unusable(error: &LaunchError) -> CapabilityReport {
     CapabilityReport { checks: complete(checks), shells: Vec::new() }
 }
 
-const READER: Shape = Shape { read_only: true, network: Network::Empty };
-
 impl Launcher {
     /// Starts a session's sandbox and a read-only one, tries to escape from both, and reports the layers that hold.
-    /// Then starts each shell once. Blocks for tens of milliseconds, and up to a second more if PowerShell is
-    /// installed. `scratch` is a directory of the runner. It is left empty.
+    /// Then starts each shell. Blocks for tens of milliseconds, and up to some seconds more if PowerShell is installed.
+    /// `scratch` is a directory of the runner. It is left empty.
     #[must_use]
     pub fn report(&self, profile: &Profile, scratch: &Path, ids: Option<HostIds>) -> CapabilityReport {
         let facts = Facts::read();
@@ -118,7 +116,7 @@ impl Launcher {
         checks.extend(as_reader.of_reader());
         checks.extend(in_session.uid_isolation(ids));
         checks.push(inside::escapes(&in_session, &as_reader));
-        Ok(self.shells(profile, &session))
+        Ok(self.shells(profile, &session, checks))
     }
 }
 

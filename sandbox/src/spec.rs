@@ -54,7 +54,7 @@ pub struct LaunchSpec {
     pub command: Vec<u8>,
     /// The shell that executes it.
     pub shell: Shell,
-    /// The session's shell snapshot, which bash sources before the command. Never set for a read-only shape.
+    /// The session's shell snapshot, which bash or PowerShell sources before the command. Never set for a read-only shape.
     pub snapshot: Option<Vec<u8>>,
     /// The source of a shell snapshot, if the command creates one.
     pub shell_init: Option<Vec<u8>>,
@@ -69,6 +69,8 @@ pub struct LaunchSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The mounts' mode and the network.
     pub shape: Shape,
+    /// Whether programs may load code only from directories that no command can write. Read-only shapes imply it.
+    pub trusted: bool,
     /// Whether stdout and stderr use separate pipes.
     pub separate_stderr: bool,
     /// Its input.
@@ -121,6 +123,7 @@ impl LaunchSpec {
             cwd: PathBuf::from(OsString::from_vec(directory.clone())),
             env: Vec::new(),
             shape: Shape { read_only: true, network: Network::Empty },
+            trusted: false,
             separate_stderr: *separate_stderr,
             stdin: match pty.as_ref().map(|pty| pty.size) {
                 Some(airlock_domain::TerminalSize { rows, cols }) => {

@@ -112,6 +112,16 @@ mod tests {
             "PATH",
             "PYTHONPATH",
             "npm_config_script_shell",
+            "COMPlus_EnableDiagnostics",
+            "CORECLR_ENABLE_PROFILING",
+            "CORECLR_PROFILER_PATH",
+            "DOTNET_ADDITIONAL_DEPS",
+            "DOTNET_EnableWriteXorExecute",
+            "DOTNET_ROOT",
+            "PSModuleAnalysisCachePath",
+            "PSModulePath",
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
         ] {
             assert!(is_dangerous(name.as_bytes()) && !is_safe(name.as_bytes()), "{name}");
             assert!(!changes_reading(name.as_bytes()) && !is_reserved(name.as_bytes()), "{name}");

@@ -2,6 +2,7 @@
 //! interpreters. An approval is bound to their contents. Files that those files read or start in turn are not
 //! searched for.
 
+use super::powershell;
 use crate::analysis::Found;
 use crate::decision::Access;
 use crate::facts::Facts;
@@ -41,10 +42,20 @@ fn words(found: &Found) -> Vec<Word> {
     let Some(text) = program.text.as_deref() else {
         return files;
     };
-    if text.contains(&b'/') {
+    // PowerShell reads a backslash as a slash.
+    let path = match found.in_powershell.is_some() {
+        true => String::from_utf8_lossy(text).replace('\\', "/").into_bytes(),
+        false => text.to_vec(),
+    };
+    if path == text && text.contains(&b'/') {
         files.push(program.clone());
+    } else if path.contains(&b'/') {
+        files.push(renamed(program, &String::from_utf8_lossy(&path)));
     }
-    if let Some(interpreter) = interpreter(base_name(text)) {
+    let name = base_name(text);
+    if name == b"pwsh" || name == b"powershell" {
+        files.extend(powershell::files(rest));
+    } else if let Some(interpreter) = interpreter(name) {
         files.extend(scripts(interpreter, rest));
     }
     files
@@ -230,6 +241,7 @@ mod tests {
             ),
             ("find . -exec ./check.sh {} \\;", &["/workspace/check.sh"]),
             ("bash -c './inner.sh'", &["/workspace/inner.sh"]),
+            ("pwsh -NoProfile -NonInteractive -File x.ps1 -Name f", &["/workspace/x.ps1"]),
             ("env A=1 /tmp/x", &["/tmp/x"]),
         ] {
             assert_eq!(runs(command), expected, "{command}");

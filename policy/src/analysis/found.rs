@@ -56,6 +56,12 @@ impl Found {
         self.in_powershell.as_ref()?.call.as_ref()
     }
 
+    /// Returns the name as a PowerShell text has it, if it is constant.
+    pub(crate) fn written_name(&self) -> Option<&[u8]> {
+        let (name, _) = self.in_powershell.as_ref()?.elements.first()?;
+        name.as_deref().map(str::as_bytes)
+    }
+
     /// Returns the program as it was written.
     pub(crate) fn program(&self) -> Option<&[u8]> {
         self.words.first().and_then(|word| word.text.as_deref())

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::powershell;
 use crate::limits;
 use crate::parse::is_name_byte;
 use crate::tables::names;
@@ -15,6 +16,8 @@ pub struct Snapshot {
     functions: HashSet<Vec<u8>>,
     /// Whether the shell that loads the snapshot expands aliases.
     expands: bool,
+    /// Whether case does not matter in names, because PowerShell loads the snapshot.
+    folds: bool,
     /// Whether a part of it is not understood.
     opaque: bool,
 }
@@ -24,17 +27,33 @@ impl Snapshot {
     /// The function accepts every text. If it does not understand the text, the meaning of every name is unknown.
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
+        if text.split(|byte| *byte == b'\n').nth(1) == Some(powershell::MARK) {
+            return Self::of_powershell(text);
+        }
         // The shell that loads the snapshot expands aliases until the snapshot switches that off.
         let mut reader = Reader { rest: text, out: Self { expands: true, ..Self::default() } };
         let understood = text.len() <= limits::MAX_SNAPSHOT_BYTES && reader.entries().is_some();
         Self { opaque: !understood, ..reader.out }
     }
 
+    /// Parses a snapshot of PowerShell. Its aliases are not expanded: their names are unknown, as those of functions are.
+    fn of_powershell(text: &[u8]) -> Self {
+        let names = if text.len() <= limits::MAX_SNAPSHOT_BYTES { powershell::names(text) } else { None };
+        let opaque = names.is_none();
+        Self { functions: names.unwrap_or_default(), folds: true, opaque, ..Self::default() }
+    }
+
     /// Reports whether the meaning of the name is unknown: it is a function, or the snapshot is not
     /// understood.
     #[must_use]
     pub fn is_unknown(&self, name: &[u8]) -> bool {
-        self.opaque || self.functions.contains(name)
+        if !self.folds {
+            return self.opaque || self.functions.contains(name);
+        }
+        // PowerShell also looks for `Get-NAME`.
+        let name = String::from_utf8_lossy(name).to_lowercase();
+        let has = |name: &str| self.functions.contains(name.as_bytes());
+        self.opaque || has(&name) || has(&format!("get-{name}"))
     }
 
     /// Reports whether the name is an alias.

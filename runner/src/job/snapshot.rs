@@ -16,7 +16,7 @@ use std::{
 };
 
 use airlock_domain::{
-    CommandSpec, ConnectionQuestions, Decided, Grant, SandboxProfile, SessionSnapshot,
+    CommandSpec, ConnectionQuestions, Decided, Grant, SandboxProfile, SessionSnapshot, Shell,
     limits::{SEARCH_PATH_BYTES, SHELL_INIT_BYTES, SNAPSHOT_BYTES},
 };
 use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, WORKSPACE};
@@ -28,8 +28,9 @@ use super::{
 };
 use crate::{config::RunnerConfig, floor, session::OpenSession};
 
-/// The script that prints the snapshot.
-const CAPTURE: &str = include_str!("snapshot.bash");
+/// The scripts that print the snapshot, for `shell.init` in bash and in PowerShell.
+const BASH: &str = include_str!("snapshot.bash");
+const PWSH: &str = include_str!("snapshot.ps1");
 /// The timeout of the script.
 const TIME: Duration = Duration::from_secs(10);
 /// The interval at which the closing of the session is checked.
@@ -57,7 +58,9 @@ impl SnapshotMaker {
         asked: &SandboxProfile,
         cancel: &CancellationToken,
     ) -> SessionSnapshot {
-        match self.start(session, asked).and_then(|running| printed(running, cancel)).and_then(checked) {
+        let shell = SessionSnapshot::shell_of_init(&asked.shell_init);
+        let text = self.start(session, asked).and_then(|running| printed(running, cancel));
+        match text.and_then(|text| checked(text, shell)) {
             Ok(text) => SessionSnapshot { text, problem: String::new() },
             Err(problem) => SessionSnapshot::missing(problem),
         }
@@ -100,10 +103,12 @@ pub(crate) fn search_path(snapshot: &[u8]) -> Option<&str> {
 
 /// Returns the grant of the script: read-only.
 fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
+    let shell = SessionSnapshot::shell_of_init(&asked.shell_init);
     Grant {
         session_id: session.id,
         command: CommandSpec {
-            text: CAPTURE.as_bytes().to_vec(),
+            text: if shell == Shell::Pwsh { PWSH } else { BASH }.as_bytes().to_vec(),
+            shell,
             directory: WORKSPACE.as_bytes().to_vec(),
             timeout: TIME,
             ..CommandSpec::default()
@@ -148,11 +153,14 @@ fn printed(running: Running, cancel: &CancellationToken) -> Result<Vec<u8>, Stri
     text
 }
 
-fn checked(mut text: Vec<u8>) -> Result<Vec<u8>, String> {
+fn checked(mut text: Vec<u8>, shell: Shell) -> Result<Vec<u8>, String> {
     let Some(body) = text.strip_suffix(COMPLETE).map(<[u8]>::len) else {
         return Err("`shell.init` ended its shell before the snapshot was created".to_owned());
     };
     text.truncate(body);
+    if SessionSnapshot::shell(&text) != shell {
+        return Err("it is of another shell than `shell.init`".to_owned());
+    }
     match search_path(&text) {
         Some(_) => Ok(text),
         None => Err("the PATH that `shell.init` sets is not a list of absolute directories".to_owned()),
@@ -165,7 +173,7 @@ mod tests {
 
     #[test]
     fn only_a_whole_snapshot_with_a_search_path_is_one() {
-        let of = |text: &str| checked(text.as_bytes().to_vec());
+        let of = |text: &str| checked(text.as_bytes().to_vec(), Shell::Bash);
         assert_eq!(of("# PATH=/a:/b\nalias a=b\n# complete\n"), Ok(b"# PATH=/a:/b\nalias a=b\n".to_vec()));
         for text in [
             "",
@@ -183,5 +191,23 @@ mod tests {
         let long = format!("# PATH=/{}\n# complete\n", "x".repeat(SEARCH_PATH_BYTES));
         assert!(of(&long).is_err());
         assert_eq!(search_path(b"# PATH=/a:/b c\nrest"), Some("/a:/b c"));
+    }
+
+    #[test]
+    fn a_snapshot_is_of_the_shell_of_its_source() {
+        let of = |text: &str, shell| checked(text.as_bytes().to_vec(), shell).is_ok();
+        let pwsh = "# PATH=/a\n# shell=pwsh\n# complete\n";
+        assert!(of(pwsh, Shell::Pwsh) && !of(pwsh, Shell::Bash));
+        let bash = "# PATH=/a\nalias a=b\n# complete\n";
+        assert!(of(bash, Shell::Bash) && !of(bash, Shell::Pwsh));
+        for (init, shell) in [
+            ("#!/usr/bin/env pwsh\nfunction f { 1 }", Shell::Pwsh),
+            ("#!/usr/bin/pwsh -NoProfile\n", Shell::Pwsh),
+            ("#!/bin/bash\n# pwsh", Shell::Bash),
+            ("alias pwsh=x", Shell::Bash),
+            ("", Shell::Bash),
+        ] {
+            assert_eq!(SessionSnapshot::shell_of_init(init), shell, "{init}");
+        }
     }
 }

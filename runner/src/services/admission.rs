@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
+use airlock_domain::{BoundFile, Cause, ExecutionId, Grant, SessionSnapshot, StartJob};
 use airlock_runner_lifecycle::jobs::{OfferKey, Room, Terms};
 use airlock_sandbox::Profile;
 use tokio_util::task::TaskTracker;
@@ -211,7 +211,8 @@ fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>
         return Ok(None);
     }
     let found = session.verified_snapshot(&grant.snapshot_digest);
-    found.map(Some).ok_or_else(|| {
+    let fits = |text: &Vec<u8>| SessionSnapshot::shell(text) == grant.command.shell;
+    found.filter(fits).map(Some).ok_or_else(|| {
         let refusal = Refusal::new(
             "no_snapshot",
             "the session does not have the shell snapshot that the decision names",

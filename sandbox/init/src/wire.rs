@@ -348,6 +348,8 @@ pub struct StartSpec {
     pub args: Vec<Vec<u8>>,
     /// The directory of the files for the shell.
     pub directory: Vec<u8>,
+    /// The paths of empty directories below that directory, for the shell.
+    pub directories: Vec<String>,
     /// The names and contents of these files.
     pub files: Vec<(String, Vec<u8>)>,
     /// The whole environment.

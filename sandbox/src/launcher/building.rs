@@ -12,34 +12,35 @@ use airlock_init::wire::{
     CERTIFICATES_FILE, COMMAND_FILE, INSIDE_BASH_ENV, SHELL_INIT_FILE, SNAPSHOT_FILE, StartSpec,
 };
 
+use super::powershell;
 use crate::error::LaunchError;
 use crate::spec::{LaunchSpec, Limits, MAX_COMMAND, Shell, Stdin};
 use crate::{landlock, mask};
 
 /// Builds the start message. The command, and the files that the shell reads before it, are files of `directory`.
 pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> StartSpec {
-    // PowerShell accepts only this extension for a script.
-    let name =
-        if spec.shell == Shell::Pwsh { format!("{COMMAND_FILE}.ps1") } else { COMMAND_FILE.to_owned() };
     let words = shell_words(spec.shell, spec.shape.read_only);
     let mut args: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
-    args.extend((spec.shell == Shell::Pwsh).then(|| b"-File".to_vec()));
-    args.push(directory.join(&name).into_os_string().into_vec());
-    let mut files = vec![(name, spec.command.clone())];
+    let mut files = vec![(COMMAND_FILE.to_owned(), spec.command.clone())];
+    let mut script = COMMAND_FILE;
+    if spec.shell == Shell::Pwsh {
+        args.push(b"-File".to_vec());
+        files.extend(powershell::files(spec));
+        script = powershell::RUN_FILE;
+    }
+    args.push(directory.join(script).into_os_string().into_vec());
     let others = [
-        (SNAPSHOT_FILE, &spec.snapshot),
+        (if spec.shell == Shell::Pwsh { powershell::SNAPSHOT_FILE } else { SNAPSHOT_FILE }, &spec.snapshot),
         (SHELL_INIT_FILE, &spec.shell_init),
         (CERTIFICATES_FILE, &spec.certificates),
     ];
     files.extend(others.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?))));
     let bytes = |text: &OsString| text.clone().into_vec();
     let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
-    if spec.shell == Shell::Pwsh {
-        let own = powershell_variables(spec.shape.read_only);
-        env.retain(|(name, _)| own.iter().all(|(known, _)| known.as_bytes() != name.as_slice()));
-        env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
-    }
-    if spec.snapshot.is_some() {
+    let own = powershell::variables(spec, directory);
+    env.retain(|(name, _)| own.iter().all(|(known, _)| known.as_bytes() != name.as_slice()));
+    env.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
+    if spec.snapshot.is_some() && spec.shell == Shell::Bash {
         env.push((b"BASH_ENV".to_vec(), INSIDE_BASH_ENV.as_bytes().to_vec()));
     }
     StartSpec {
@@ -47,6 +48,7 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
         prefix: spec.prefix.clone(),
         args,
         directory: directory.as_os_str().as_bytes().to_vec(),
+        directories: powershell::directories(spec),
         files,
         env,
         cwd: spec.cwd.as_os_str().as_bytes().to_vec(),
@@ -58,27 +60,6 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
             Stdin::Null | Stdin::Pipe => None,
         },
     }
-}
-
-/// Returns the variables with which PowerShell prints plain text and sends no data. In a read-only command it needs
-/// directories that it can write; modules and settings in HOME are then not loaded.
-fn powershell_variables(read_only: bool) -> Vec<(&'static str, &'static str)> {
-    let mut variables = vec![
-        ("DOTNET_EnableDiagnostics", "0"),
-        ("NO_COLOR", "1"),
-        ("POWERSHELL_TELEMETRY_OPTOUT", "1"),
-        ("POWERSHELL_UPDATECHECK", "Off"),
-    ];
-    if read_only {
-        variables.extend([
-            ("PSModuleAnalysisCachePath", "/var/tmp/powershell/modules"),
-            ("PSModulePath", ""),
-            ("XDG_CACHE_HOME", "/var/tmp/powershell/cache"),
-            ("XDG_CONFIG_HOME", "/var/tmp/powershell/config"),
-            ("XDG_DATA_HOME", "/var/tmp/powershell/data"),
-        ]);
-    }
-    variables
 }
 
 /// Returns the options of a shell, such that it reads no startup file before a command. In a read-only command, bash
@@ -114,8 +95,8 @@ pub(super) fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     if spec.prefix.iter().any(|word| word.contains(&0)) {
         return refuse("the prefix contains a NUL byte");
     }
-    if spec.snapshot.is_some() && (spec.shape.read_only || spec.shell != Shell::Bash) {
-        return refuse("only a bash command that can write can use a shell snapshot");
+    if spec.snapshot.is_some() && (spec.shape.read_only || spec.shell == Shell::Zsh) {
+        return refuse("only a bash or pwsh command that can write can use a shell snapshot");
     }
     if spec.separate_stderr && matches!(spec.stdin, Stdin::Terminal(_)) {
         return refuse("a terminal has one stream for output and errors");

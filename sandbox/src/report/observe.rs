@@ -1,5 +1,4 @@
-//! Runs the probe in a real sandbox with its own session, next to targets that it must not reach. Also starts each
-//! shell once, as for a command, to find the available ones and their versions.
+//! Runs the probe in a real sandbox with its own session, next to targets that it must not reach.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -16,20 +15,21 @@ use std::time::Duration;
 use airlock_init::sight::{LookFor, MODE_LOOK, Sight};
 use airlock_init::wire::{HostIds, INSIDE_INIT, Landlock};
 use airlock_mounts::remove_tree;
-use serde::Serialize;
 
 use crate::env::{EnvRequest, build_env};
 use crate::error::LaunchError;
 use crate::launcher::Launcher;
 use crate::layout::WORKSPACE;
 use crate::profile::Profile;
-use crate::running::{Cause, Control};
+use crate::running::{Cause, Control, Running};
 use crate::runtime::random_name;
 use crate::session::{Session, SessionDirectories};
 use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell};
 
 /// The shape of a session's command.
 pub(super) const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopback };
+/// The shape of a read-only command.
+pub(super) const READER: Shape = Shape { read_only: true, network: Network::Empty };
 /// The maximum bytes of the probe's output that are read.
 const MAX_OUTPUT: u64 = 64 << 10;
 /// The timeout of the probe, because its attempts may block it.
@@ -147,7 +147,7 @@ impl Launcher {
 
     /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns
     /// [`NotObserved`] if the command does not exit with 0 within [`MOST`].
-    pub(super) fn output_of(
+    fn output_of(
         &self,
         profile: &Profile,
         session: &Session,
@@ -158,13 +158,8 @@ impl Launcher {
         let running =
             self.start(profile, session, &Limits::default(), &spec).map_err(|e| NotObserved::from(&e))?;
         let landlock = running.landlock;
-        let patience = Patience::with(running.control.clone());
-        let mut text = String::new();
-        let read = File::from(running.streams.stdout).take(MAX_OUTPUT).read_to_string(&mut text);
-        let cause = running.waiter.wait().cause;
-        drop(patience);
-        match (read, cause) {
-            (Ok(_), Cause::Exited(0)) => Ok((text, landlock)),
+        match ended(running) {
+            (Ok(text), Cause::Exited(0)) => Ok((text, landlock)),
             (Ok(_), Cause::SandboxFailed { step, detail }) => {
                 Err(NotObserved::unknown(format!("{step}: {detail}")))
             }
@@ -174,7 +169,22 @@ impl Launcher {
     }
 }
 
-fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<LaunchSpec, NotObserved> {
+/// Waits until a command ends, at most [`MOST`]. Returns its output and the cause.
+pub(super) fn ended(running: Running) -> (io::Result<String>, Cause) {
+    let patience = Patience::with(running.control.clone());
+    let mut text = Vec::new();
+    let read = File::from(running.streams.stdout).take(MAX_OUTPUT).read_to_end(&mut text);
+    let cause = running.waiter.wait().cause;
+    drop(patience);
+    (read.map(|_| String::from_utf8_lossy(&text).into_owned()), cause)
+}
+
+pub(super) fn spec(
+    profile: &Profile,
+    shape: Shape,
+    shell: Shell,
+    command: &str,
+) -> Result<LaunchSpec, NotObserved> {
     let request = EnvRequest {
         profile,
         session_id: "probe",
@@ -217,56 +227,4 @@ impl Patience {
 /// Quotes a text as one word of the shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// The maximum length of a reported version, in bytes.
-const MAX_VERSION: usize = 64;
-
-/// A shell that executes commands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct InstalledShell {
-    /// `bash`, `zsh` or `pwsh`.
-    pub name: &'static str,
-    /// The version that the shell reports: at most 64 printable characters without blanks. Empty if it reports none.
-    pub version: String,
-}
-
-impl Launcher {
-    /// Returns the working shells in a profile's root.
-    pub(super) fn shells(&self, profile: &Profile, session: &Session) -> Vec<InstalledShell> {
-        let installed = |shell: Shell| {
-            let (said, _) = self.output_of(profile, session, SESSION, (shell, question(shell))).ok()?;
-            Some(InstalledShell { name: shell.name(), version: version(&said) })
-        };
-        Shell::ALL.into_iter().filter_map(installed).collect()
-    }
-}
-
-fn question(shell: Shell) -> &'static str {
-    match shell {
-        Shell::Bash => "echo \"$BASH_VERSION\"",
-        Shell::Zsh => "echo \"$ZSH_VERSION\"",
-        Shell::Pwsh => "$PSVersionTable.PSVersion.ToString()",
-    }
-}
-
-/// Returns the first word, if it can be a version.
-fn version(said: &str) -> String {
-    let word = said.split_whitespace().next().unwrap_or_default();
-    let is_version = word.len() <= MAX_VERSION && word.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_version { word.to_owned() } else { String::new() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_one_short_printable_word() {
-        assert_eq!(version("5.2.15(1)-release\n"), "5.2.15(1)-release");
-        assert_eq!(version("7.4.1\r\nmore"), "7.4.1");
-        for said in ["", "\n", "\u{1b}[31m5", "5\u{e9}", &"9".repeat(MAX_VERSION + 1)] {
-            assert_eq!(version(said), "", "{said:?}");
-        }
-    }
 }

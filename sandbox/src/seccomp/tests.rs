@@ -1,6 +1,7 @@
 //! Tests of the compiled filters against the lists, for both architectures, in a small BPF machine.
 
 mod arguments;
+mod powershell;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -8,10 +8,9 @@
 mod rows;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use airlock_sandbox::{Cause, LaunchSpec, Profile, Root, Session, Shell, env::outside};
+use airlock_sandbox::{Cause, LaunchSpec, Session, Shell, env::outside};
 
 use crate::support::{Host, finish};
 
@@ -253,32 +252,4 @@ fn zsh_reads_the_command_as_a_file_and_nothing_before_it() {
     ] {
         assert_eq!(host.run(&session, &zsh(command)).stdout, wanted, "`{command}`");
     }
-}
-
-#[test]
-fn a_shell_that_is_not_there_is_said_with_those_that_are() {
-    let host = Host::new();
-    let spec = LaunchSpec { shell: Shell::Pwsh, ..host.spec("Write-Host hi") };
-    let error = host.refused(&host.session(), &spec);
-    assert!(error.is_shell_unavailable());
-    let wanted = "pwsh is not installed where the command runs; installed: bash, zsh";
-    assert_eq!(error.to_string(), wanted);
-}
-
-#[test]
-fn pwsh_gets_its_script_and_no_profile() {
-    let mut host = Host::new();
-    let fake = host.directory.path().join("pwsh");
-    fs::write(
-        &fake,
-        "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\nfor last; do :; done; cat \"$last\"\n",
-    )
-    .unwrap();
-    fs::set_permissions(&fake, PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(host.profile.root, Root::Binds);
-    host.profile = Profile::clone(&host.profile).with_bind(&fake, "/opt/microsoft/powershell/7/pwsh");
-    let spec = LaunchSpec { shell: Shell::Pwsh, ..host.spec("Write-Host 'hi'\n") };
-    let wanted = "<-NoLogo>\n<-NoProfile>\n<-NonInteractive>\n<-File>\n</run/airlock/run/command.ps1>\n\
-                  Write-Host 'hi'\n";
-    assert_eq!(host.run(&host.session(), &spec).stdout, wanted);
 }

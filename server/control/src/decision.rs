@@ -44,8 +44,8 @@ pub(crate) fn span() -> Span {
 /// Decides a command of a session, which has its own network rules, in a directory. The mode can be tighter than the session's. `floor_permits`
 /// states whether the session's runner permits commands outside the sandbox.
 ///
-/// The grant has no snapshot if the command is read-only, runs outside the sandbox or uses a shell other than
-/// bash. The policy's verdict is valid without it.
+/// The grant has no snapshot if the command is read-only, runs outside the sandbox or uses a shell other than that of
+/// the snapshot. The policy's verdict is valid without it.
 pub(crate) fn decide(
     profile: &ResolvedProfile,
     (session_id, session_network): (SessionId, Option<&NetworkRules>),
@@ -55,10 +55,11 @@ pub(crate) fn decide(
     encode: DecisionEncoder,
 ) -> Decided {
     let parsed = parsed(snapshot);
+    let may_source = is_about(snapshot, spec.command.shell);
     let command = &spec.command;
     let network = network::known(&profile.network, session_network, command.network.as_ref());
     let ask = |wish: Option<Unsandboxed>| {
-        let sourced = parsed.as_ref().filter(|_| wish.is_none());
+        let sourced = parsed.as_ref().filter(|_| wish.is_none() && may_source);
         let shell = (command.shell, command.pty.is_some());
         ask_policy(
             profile,
@@ -80,7 +81,7 @@ pub(crate) fn decide(
         false => Vec::new(),
     };
     let questions = network::questions(profile, &decision, spec.wait_for_approval, &egress);
-    let sources = command.shell == Shell::Bash && !unsandboxed && !decision.read_only;
+    let sources = may_source && command.shell != Shell::Zsh && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
         command: CommandSpec {
@@ -154,6 +155,12 @@ impl Decided {
 /// Parses a session's snapshot for the policy. Returns `None` if the session has no snapshot.
 pub(crate) fn parsed(snapshot: &SessionSnapshot) -> Option<Snapshot> {
     (!snapshot.text.is_empty()).then(|| Snapshot::parse(&snapshot.text))
+}
+
+/// Reports whether a snapshot can change the meaning of names in a shell. Another shell does not source it; only zsh is
+/// treated as bash, because nothing is proven for it.
+pub(crate) fn is_about(snapshot: &SessionSnapshot, shell: Shell) -> bool {
+    (SessionSnapshot::shell(&snapshot.text) == Shell::Pwsh) == (shell == Shell::Pwsh)
 }
 
 /// Returns the reason for the first simple command that is not allowed, with its span.

@@ -13,7 +13,7 @@ use tracing::Span;
 
 use crate::{
     api::{ApiError, CheckCommand},
-    decision::{self, Decided, DecisionEncoder, WORKSPACE, ask_policy, known_network, parsed},
+    decision::{self, Decided, DecisionEncoder, WORKSPACE, ask_policy, is_about, known_network, parsed},
     model::Principal,
     profiles::{LiveProfiles, ResolvedProfile},
     runners::Runners,
@@ -79,7 +79,7 @@ impl Decisions {
         let shell = shell.unwrap_or(profile.command.shell);
         let (name, command) = (profile.name().to_owned(), request.command);
         let ask = move || {
-            let snapshot = parsed(&snapshot);
+            let snapshot = parsed(&snapshot).filter(|_| is_about(&snapshot, shell));
             let place = (directory.as_slice(), snapshot.as_ref());
             ask_policy(&profile, (&command, &env), (shell, false), (mode, None), place, network.as_ref())
         };

@@ -31,6 +31,7 @@ impl Fixture {
             profiles: vec![
                 profile("aliases", init),
                 profile("broken", "init = \"exit 3\"\n"),
+                profile("powershell", "init = \"#!/usr/bin/env pwsh\\nSet-Alias wipe Remove-Item\"\n"),
                 profile("zsh", "name = \"zsh\"\n"),
                 profile("nice", "prefix = [\"/usr/bin/env\", \"FROM_PREFIX=yes\"]\n"),
             ],
@@ -107,6 +108,9 @@ async fn without_a_snapshot_commands_run_and_their_results_say_so() {
     assert_eq!(session.snapshot_problem, problem);
     let story = fixture.run(spec(&session, "touch a; echo ran")).await;
     assert_eq!((text(&story).as_str(), result(&story).snapshot_problem.as_str()), ("ran\n", problem));
+    // Where PowerShell is missing, its `shell.init` gives the same kind of problem, and bash is not started for it.
+    let other = fixture.session("powershell").await;
+    assert!(other.snapshot_problem.contains("pwsh"), "{}", other.snapshot_problem);
     // Read-only commands have no snapshot. A variable of the session would make the command not read-only.
     let request = v1::SessionServiceCreateRequest { profile: "broken".to_owned(), ..Default::default() };
     let bare = fixture.client.create_session(request).await.unwrap();

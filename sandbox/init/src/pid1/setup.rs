@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use airlock_init::sys::{Program, reset_signals, spawn_sharing_directory};
@@ -69,9 +69,13 @@ fn filter_is_in_force() -> Result<(), Failure> {
     }
 }
 
-/// Creates the files that the shell reads, before any process inside could change them. Landlock, if active, prevents
+/// Creates the files and directories that the shell reads, before any process inside could change them. Landlock, if active, prevents
 /// later changes.
 pub(super) fn make_files(spec: &StartSpec) -> Result<(), Failure> {
+    for name in &spec.directories {
+        let path = Path::new(OsStr::from_bytes(&spec.directory)).join(name);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).at(Step::Prepare)?;
+    }
     for (name, content) in &spec.files {
         let path = Path::new(OsStr::from_bytes(&spec.directory)).join(name);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(path);
@@ -120,7 +124,11 @@ pub(super) fn start(
         }
     };
     let words = words.into_iter().chain(spec.args.iter().map(Vec::as_slice));
-    let env = spec.env.iter().map(|(name, value)| [name, b"=".as_slice(), value].concat());
+    let env = spec.env.iter().map(|(name, value)| {
+        // Only here it is known where the shell is.
+        let value = if name == b"SHELL" { shell.as_bytes() } else { value.as_slice() };
+        [name, b"=".as_slice(), value].concat()
+    });
     let program = Program {
         path: CString::new(program).at(Step::Message)?,
         words: words.map(CString::new).collect::<Result<_, _>>().at(Step::Message)?,

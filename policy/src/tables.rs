@@ -9,11 +9,11 @@ pub(crate) mod names;
 
 pub(crate) use data::Name;
 pub(crate) use entries::{
-    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
+    Check, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
     Warning, WarningPair, WarningText, Writer,
 };
 pub(crate) use kinds::{
-    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+    BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
 };
 
 use std::cmp::Ordering;
@@ -121,6 +121,23 @@ pub(crate) fn warnings() -> &'static [Warning] {
 
 pub(crate) fn destroys() -> &'static [Destroys] {
     data::DESTROYS
+}
+
+/// Returns the built-in deny rules for this command of PowerShell. The name is in lower case.
+pub(crate) fn denied_commands(name: &str) -> impl Iterator<Item = &'static Denied> {
+    let at = data::DENIED_COMMANDS.binary_search_by(|(known, _)| (*known).cmp(name)).ok();
+    let indices = at.and_then(|at| data::DENIED_COMMANDS.get(at)).map_or(&[][..], |(_, indices)| *indices);
+    indices.iter().filter_map(|index| data::DENIED.get(*index))
+}
+
+/// Returns the names of the commands that have built-in deny rules.
+pub(crate) fn denied_names() -> impl Iterator<Item = &'static str> {
+    data::DENIED_COMMANDS.iter().map(|(name, _)| *name)
+}
+
+/// Returns the built-in deny rules about paths that are changed.
+pub(crate) fn denied_writes() -> impl Iterator<Item = &'static Denied> {
+    data::DENIED.iter().filter(|entry| !entry.writes.is_empty())
 }
 
 pub(crate) fn warning_texts() -> &'static [WarningText] {

@@ -1,5 +1,6 @@
 //! The built-in profiles.
 
+use super::deny::BuiltinDenyRules;
 use super::network::Network;
 use super::resolved::Profile;
 use crate::decision::PolicyVersion;
@@ -65,6 +66,7 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
         default_mode: Mode::Default,
         rules: Rules::default(),
         shadow: Rules::default(),
+        builtin_deny: BuiltinDenyRules::default(),
         auto_allow: false,
         allow_confined: false,
         allow_unsandboxed: false,

@@ -158,6 +158,20 @@ pub(crate) enum Names {
     HostAndPort,
 }
 
+/// A built-in deny rule for PowerShell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BuiltinDeny {
+    /// Code from another host is run.
+    DownloadAndExecute,
+    /// The workspace, a repository, or something outside is deleted.
+    IrreversibleDestruction,
+    /// Code is made to run later, or at a start.
+    Persistence,
+    /// Code runs with more rights.
+    Elevation,
+}
+
 /// The effect of a cmdlet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

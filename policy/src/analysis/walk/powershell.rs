@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 
 use airlock_powershell::{
-    Command, ConstructKind, Element, Redirection, RedirectionTarget, Script, Span as Place, Value,
+    Command, ConstructKind, Element, Member, Redirection, RedirectionTarget, Script, Span as Place, Target, Value,
 };
 
 use super::walker::Walker;
+use super::{download, pipeline};
 use crate::analysis::directory::Directory;
-use crate::analysis::found::{Found, InPowerShell};
+use crate::analysis::found::{Found, InPowerShell, MethodCall};
 use crate::decision::{Nesting, Span};
 use crate::launch::Launch;
 use crate::limits;
@@ -28,6 +29,10 @@ struct Text<'t> {
 impl Text<'_> {
     fn place(&self, at: Place) -> Span {
         self.within.unwrap_or_else(|| Span::new(at.start, at.end))
+    }
+
+    fn written(&self, at: Place) -> Vec<u8> {
+        self.text.get(at.start..at.end).unwrap_or_default().as_bytes().to_vec()
     }
 }
 
@@ -70,9 +75,18 @@ impl Walker<'_> {
                 self.entry(&[], &[], &redirects, &[], text.place(redirection.span));
             }
         }
+        let mut starts = Vec::with_capacity(script.commands.len());
         for command in &script.commands {
+            starts.push(self.out.commands.len());
             self.powershell_command(command, text);
         }
+        self.feed(script, text.text, &starts);
+        self.out.constants.extend(pipeline::constants(script, text.text));
+        let methods = script.members.iter().filter_map(|member| self.method(member, text));
+        let methods: Vec<MethodCall> = methods.collect();
+        self.out.methods.extend(methods);
+        let executed = download::executed(script, text.text, &starts, &self.out.commands);
+        self.out.executed_downloads.extend(executed.into_iter().map(|place| text.place(place)));
     }
 
     fn powershell_command(&mut self, command: &Command, text: &Text<'_>) {
@@ -88,6 +102,7 @@ impl Walker<'_> {
             is_function: text.functions.contains(&name.to_ascii_lowercase()),
             readings: command.name().map_or_else(Vec::new, |name| readings(name, &words)),
             call: None,
+            fed: None,
         };
         let index = self.out.commands.len();
         let block = matches!(first_value(command), Some(Value::ScriptBlock));
@@ -120,6 +135,30 @@ impl Walker<'_> {
         }
     }
 
+    /// Returns the call of a static method that changes files or runs programs.
+    fn method(&self, member: &Member, text: &Text<'_>) -> Option<MethodCall> {
+        let (Target::Type(of), Some(arguments)) = (&member.target, &member.arguments) else {
+            return None;
+        };
+        let name = format!("{of}::{}", member.name.as_deref()?).to_ascii_lowercase();
+        let arguments = arguments.iter().map(|argument| {
+            let place = text.place(argument.span);
+            match argument.value.as_string() {
+                Some(known) => Word::known(known.as_bytes(), place),
+                None => Word {
+                    written: text.written(argument.span),
+                    ..Word::unknown(true, place)
+                },
+            }
+        });
+        Some(MethodCall {
+            name: name.strip_prefix("system.").map(str::to_owned).unwrap_or(name),
+            arguments: arguments.collect(),
+            span: text.place(member.span),
+            directory: self.directory.clone(),
+        })
+    }
+
     fn add_powershell(&mut self, found: Found, own: InPowerShell) {
         self.push(Found { in_powershell: Some(Box::new(own)), ..found });
     }
@@ -138,7 +177,7 @@ impl Walker<'_> {
         self.directory = match target.filter(plain) {
             // The directory may not exist.
             Some(path) if command.within.is_none() => {
-                self.directory.or(&self.directory.enter(&path.replace('\\', "/")))
+                self.directory.or_entered(&path.replace('\\', "/"))
             }
             _ => Directory::unknown(),
         };
@@ -181,11 +220,12 @@ impl Walker<'_> {
 
     /// Adds the commands of a PowerShell text that `pwsh` runs. If they are all that runs, the text itself does not have
     /// to be compared with rules.
-    pub(super) fn powershell_by(&mut self, index: usize, text: &[u8], span: Span) {
+    pub(super) fn powershell_by(&mut self, index: usize, text: &[u8], span: Span, is_all: bool) {
         let outer = (std::mem::replace(&mut self.out.complete, true), std::mem::take(&mut self.out.hides));
         self.nested_powershell(index, text, span);
         let launched = self.out.commands.get(index + 1..).unwrap_or_default();
-        let all_seen = self.out.complete
+        let all_seen = is_all
+            && self.out.complete
             && !self.out.hides
             && !launched.iter().any(|found| found.opaque || found.powershell.is_some());
         self.out.complete &= outer.0;
@@ -218,7 +258,10 @@ impl Walker<'_> {
             op: RedirOp::Write,
             text: if *appends { ">>" } else { ">" },
             descriptor: None,
-            target: Some(target.unwrap_or_else(|| Word::unknown(true, span))),
+            target: Some(target.unwrap_or_else(|| Word {
+                written: text.written(name.span),
+                ..Word::unknown(true, span)
+            })),
             span: text.place(redirection.span),
         })
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{BuiltinDeny, CmdletEffect, Format, Joined, Names as HostNames, Runs, Scripts, Search, Target};
+use crate::kinds::{
+    BuiltinDeny, CmdletEffect, Format, Joined, Names as HostNames, Runs, Scripts, Search, Target,
+};
 
 /// Flags as their program's help text writes them, each with its description.
 pub(crate) type FlagList = BTreeMap<String, String>;

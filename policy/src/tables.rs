@@ -9,11 +9,12 @@ pub(crate) mod names;
 
 pub(crate) use data::Name;
 pub(crate) use entries::{
-    Check, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
-    Warning, WarningPair, WarningText, Writer,
+    Check, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options,
+    Program, Warning, WarningPair, WarningText, Writer,
 };
 pub(crate) use kinds::{
-    BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+    BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,
+    Takes, Target,
 };
 
 use std::cmp::Ordering;

@@ -84,7 +84,9 @@ fn look_alikes_are_not_denied() {
     let mut wrong = Vec::new();
     for class in classes() {
         for (at, text) in class.lookalikes.iter().enumerate() {
-            for (name, mode) in [("sandboxed", Mode::Default), ("sandboxed", Mode::Bypass), ("agent", Mode::Default)] {
+            for (name, mode) in
+                [("sandboxed", Mode::Default), ("sandboxed", Mode::Bypass), ("agent", Mode::Default)]
+            {
                 let decision = decided(&class, text, &Profile::builtin(name).unwrap(), Some(mode));
                 if decision.verdict == Verdict::Deny {
                     let first = decision.reasons.first().map(|reason| reason.message.clone());
@@ -151,6 +153,9 @@ fn check_names_the_denied_command() {
     let profile = Profile::builtin("strict").unwrap();
     let decision = decide(&request, &profile);
     let shown = check::render(text, &decision, &parts(&request, &profile), check::Style::PLAIN);
-    assert!(shown.contains("deny: a built-in rule denies it: the command starts a program as administrator"), "{shown}");
+    assert!(
+        shown.contains("deny: a built-in rule denies it: the command starts a program as administrator"),
+        "{shown}"
+    );
     assert!(shown.contains("          ^^^^^^^^^^^^^^^^^^^^^"), "{shown}");
 }

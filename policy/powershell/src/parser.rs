@@ -224,7 +224,9 @@ impl<'s, 'o> Parser<'s, 'o> {
     fn value_ends(&mut self, first: usize, behind: usize, start: usize) {
         let end = self.lexer.map.offset(self.mark().at);
         let of_these = self.out.assignments.get_mut(first..behind).unwrap_or_default();
-        of_these.iter_mut().for_each(|assignment| assignment.value = Some(Span { start, end: end.max(start) }));
+        of_these
+            .iter_mut()
+            .for_each(|assignment| assignment.value = Some(Span { start, end: end.max(start) }));
     }
 
     fn construct(&mut self, kind: ConstructKind, name: Option<String>, span: Span) {

@@ -48,6 +48,8 @@ pub(crate) struct InPowerShell {
     pub(crate) readings: Vec<Vec<Word>>,
     /// Whether the text defines a function with its name.
     pub(crate) is_function: bool,
+    /// The call that a program's name stands for on Windows, if it changes something.
+    pub(crate) on_windows: Option<Call>,
     /// The earlier parts of its pipeline, if it changes what they name.
     pub(crate) fed: Option<Fed>,
 }
@@ -75,6 +77,12 @@ impl Found {
     /// Returns the call of a cmdlet, if it is one.
     pub(crate) fn call(&self) -> Option<&Call> {
         self.in_powershell.as_ref()?.call.as_ref()
+    }
+
+    /// Returns the call of the cmdlet that it is, or that its name stands for on Windows.
+    pub(crate) fn call_anywhere(&self) -> Option<&Call> {
+        let own = self.in_powershell.as_ref()?;
+        own.call.as_ref().or(own.on_windows.as_ref())
     }
 
     /// Returns the program as it was written.

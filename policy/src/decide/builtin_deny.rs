@@ -13,7 +13,7 @@ use crate::launch::base_name;
 use crate::parse::Word;
 use crate::profile::Profile;
 use crate::request::{Request, Shell};
-use crate::tables::{self, BuiltinDeny, Denied, ParameterRole};
+use crate::tables::{self, BuiltinDeny, Denied, ParameterRole, Runs};
 use place::{Places, pattern_matches};
 
 impl BuiltinDeny {
@@ -87,10 +87,17 @@ fn because(entry: &Denied, span: Span) -> Reason {
 
 /// Reports whether PowerShell runs the command, or a command that launches it.
 fn runs_in_powershell(facts: &Facts<'_>, index: usize) -> bool {
-    let by_powershell = |index: usize| {
-        facts.analysis.commands.get(index).is_some_and(|found| found.in_powershell.is_some())
+    let by_powershell =
+        |index: usize| facts.analysis.commands.get(index).is_some_and(|found| found.in_powershell.is_some());
+    let is_powershell = |index: usize| {
+        let program = facts.analysis.commands.get(index).and_then(Found::program).map(base_name);
+        let launcher = program.and_then(|name| tables::launcher(&[name]));
+        launcher.is_some_and(|launcher| launcher.runs == Runs::Powershell)
     };
-    by_powershell(index) || facts.analysis.launcher_chain(index).any(by_powershell)
+    let mut chain = facts.analysis.launcher_chain(index);
+    facts.is_powershell
+        || by_powershell(index)
+        || chain.any(|above| by_powershell(above) || is_powershell(above))
 }
 
 /// Returns the names of the command in lower case.
@@ -108,7 +115,8 @@ fn names(found: &Found) -> Vec<String> {
 }
 
 fn is_denied(entry: &Denied, found: &Found, facts: &Facts<'_>, index: usize) -> bool {
-    if found.call().is_some_and(|call| call.switches_on("WhatIf")) {
+    let call = found.call_anywhere();
+    if call.is_some_and(|call| call.switches_on("WhatIf")) {
         return false;
     }
     let places = Places::new(facts);
@@ -117,22 +125,17 @@ fn is_denied(entry: &Denied, found: &Found, facts: &Facts<'_>, index: usize) -> 
     {
         return false;
     }
-    let given = |name: &&str| found.call().is_none_or(|call| call.parameters.iter().any(|(own, ..)| own == name));
+    let given = |name: &&str| call.is_none_or(|call| call.parameters.iter().any(|(own, ..)| own == name));
     if !entry.parameters.is_empty() && !entry.parameters.iter().any(given) {
         return false;
     }
     if entry.lost {
         return lost::deletes(found, facts, index);
     }
-    let words: Vec<&Word> = match found.call() {
-        Some(call) => {
-            let counts = |name: &str| entry.parameters.is_empty() || entry.parameters.contains(&name);
-            let parameters = call.parameters.iter().filter(|(name, ..)| counts(name));
-            parameters.flat_map(|(_, words, _)| words).collect()
-        }
-        None => found.words.iter().skip(1).collect(),
-    };
-    has_value(entry, words.into_iter(), &places)
+    let counts = |name: &str| entry.parameters.is_empty() || entry.parameters.contains(&name);
+    let parameters = call.into_iter().flat_map(|call| &call.parameters).filter(|(name, ..)| counts(name));
+    let words = found.words.iter().skip(1).filter(|_| found.call().is_none());
+    has_value(entry, parameters.flat_map(|(_, words, _)| words).chain(words), &places)
 }
 
 /// Reports whether a word matches a pattern of the entry.
@@ -147,7 +150,11 @@ fn of_method(profile: &Profile, facts: &Facts<'_>, call: &MethodCall) -> Option<
     let denies = |entry: &&Denied| profile.applies(entry.rule);
     let mut by_name = tables::denied_commands(&call.name).filter(denies);
     let entry = by_name.find(|entry| {
-        if entry.lost { lost::is_lost_by(call, facts) } else { has_value(entry, call.arguments.iter(), &places) }
+        if entry.lost {
+            lost::is_lost_by(call, facts)
+        } else {
+            has_value(entry, call.arguments.iter(), &places)
+        }
     });
     let changes = call.name.strip_prefix("io.file::").is_some_and(|method| {
         ["write", "append", "copy", "move", "create", "open"].iter().any(|start| method.starts_with(start))
@@ -171,7 +178,7 @@ fn written(found: &Found, facts: &Facts<'_>, index: usize) -> Vec<String> {
         changed.filter(|path| path.exact).map(|path| path.path.to_lowercase()).collect();
     let mut words: Vec<&Word> =
         found.redirects.iter().filter_map(|redirect| redirect.target.as_ref()).collect();
-    match found.call() {
+    match found.call_anywhere() {
         Some(call) if call.switches_on("WhatIf") => return Vec::new(),
         Some(call) => {
             let is_target = |name: &str| {

@@ -42,7 +42,9 @@ impl Call {
     pub(crate) fn switches_on(&self, wanted: &str) -> bool {
         let off = |word: &Word| matches!(word.written.to_ascii_lowercase().as_slice(), b"$false" | b"0");
         let mut given = self.parameters.iter().filter(|(name, ..)| *name == wanted);
-        given.any(|(_, values, _)| !values.iter().any(|value| off(value) || value.text.as_deref() == Some(b"0")))
+        given.any(|(_, values, _)| {
+            !values.iter().any(|value| off(value) || value.text.as_deref() == Some(b"0"))
+        })
     }
 
     /// Reports whether a rule in lower case may apply to the call. The order of parameters and their spelling do not

@@ -25,7 +25,12 @@ pub(super) struct Given {
 
 impl Default for BuiltinDenyRules {
     fn default() -> Self {
-        Self { download_and_execute: true, irreversible_destruction: true, persistence: true, elevation: true }
+        Self {
+            download_and_execute: true,
+            irreversible_destruction: true,
+            persistence: true,
+            elevation: true,
+        }
     }
 }
 

@@ -28,7 +28,8 @@ impl Walker<'_> {
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
         let named = assignments.iter().any(|assign| assign.name == walker::START_FILE_VARIABLE);
         self.note_start_file(named, launched.interactive, span);
-        let script = launched.powershell.as_mut().and_then(|given| Some((given.script.take()?, given.is_all)));
+        let script =
+            launched.powershell.as_mut().and_then(|given| Some((given.script.take()?, given.is_all)));
         let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
         let index = self.push(Found {
             words: words.to_vec(),

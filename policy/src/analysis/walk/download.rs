@@ -7,7 +7,9 @@ mod flow;
 
 use std::collections::HashSet;
 
-use airlock_powershell::{Argument, Command, ConstructKind, Element, Member, RedirectionTarget, Script, Span, Value};
+use airlock_powershell::{
+    Argument, Command, ConstructKind, Element, Member, RedirectionTarget, Script, Span, Value,
+};
 
 use crate::analysis::found::Found;
 use crate::launch::base_name;
@@ -142,7 +144,8 @@ impl<'s> Downloads<'s> {
         }
         for redirection in &self.script.redirections {
             let RedirectionTarget::File { name, .. } = &redirection.to else { continue };
-            let statement = Span { start: self.flow.statement(redirection.span.start), end: redirection.span.start };
+            let statement =
+                Span { start: self.flow.statement(redirection.span.start), end: redirection.span.start };
             if self.flow.is_tainted(statement) {
                 files.push(self.flow.word(name));
             }

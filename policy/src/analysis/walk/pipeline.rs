@@ -61,7 +61,9 @@ impl Walker<'_> {
                 continue;
             };
             let fed = fed.piped.then(|| parts_before(script, text, fed, starts)).flatten();
-            if let Some(own) = self.out.commands.get_mut(*index).and_then(|found| found.in_powershell.as_mut()) {
+            if let Some(own) =
+                self.out.commands.get_mut(*index).and_then(|found| found.in_powershell.as_mut())
+            {
                 own.fed = fed;
             }
         }

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use airlock_powershell::{
-    Command, ConstructKind, Element, Member, Redirection, RedirectionTarget, Script, Span as Place, Target, Value,
+    Command, ConstructKind, Element, Member, Redirection, RedirectionTarget, Script, Span as Place, Target,
+    Value,
 };
 
 use super::walker::Walker;
@@ -75,13 +76,13 @@ impl Walker<'_> {
                 self.entry(&[], &[], &redirects, &[], text.place(redirection.span));
             }
         }
+        self.out.constants.extend(pipeline::constants(script, text.text));
         let mut starts = Vec::with_capacity(script.commands.len());
         for command in &script.commands {
             starts.push(self.out.commands.len());
             self.powershell_command(command, text);
         }
         self.feed(script, text.text, &starts);
-        self.out.constants.extend(pipeline::constants(script, text.text));
         let methods = script.members.iter().filter_map(|member| self.method(member, text));
         let methods: Vec<MethodCall> = methods.collect();
         self.out.methods.extend(methods);
@@ -102,6 +103,7 @@ impl Walker<'_> {
             is_function: text.functions.contains(&name.to_ascii_lowercase()),
             readings: command.name().map_or_else(Vec::new, |name| readings(name, &words)),
             call: None,
+            on_windows: None,
             fed: None,
         };
         let index = self.out.commands.len();
@@ -109,6 +111,11 @@ impl Walker<'_> {
         match command.name().map(powershell::resolve) {
             None if block => self.add_powershell(Found { span, redirects, ..Found::default() }, own),
             None => {
+                own.readings = self
+                    .possible_names(command, text)
+                    .iter()
+                    .flat_map(|name| readings(name, &words))
+                    .collect();
                 let rest = words.into_iter().skip(1);
                 let words = std::iter::once(Word::unknown(true, span)).chain(rest).collect();
                 self.add_powershell(Found { words, span, redirects, opaque: true, ..Found::default() }, own);
@@ -126,6 +133,8 @@ impl Walker<'_> {
                 self.run_by_cmdlet(index, &call);
             }
             Some(resolved) => {
+                let cmdlet = powershell::on_windows(name);
+                own.on_windows = cmdlet.map(|cmdlet| Call::new(cmdlet, command, text.text, &home, &place));
                 self.entry(&words, &[], &redirects, &[], span);
                 if let Some(found) = self.out.commands.get_mut(index) {
                     found.opaque |= !matches!(resolved, Resolved::Program);
@@ -145,10 +154,7 @@ impl Walker<'_> {
             let place = text.place(argument.span);
             match argument.value.as_string() {
                 Some(known) => Word::known(known.as_bytes(), place),
-                None => Word {
-                    written: text.written(argument.span),
-                    ..Word::unknown(true, place)
-                },
+                None => Word { written: text.written(argument.span), ..Word::unknown(true, place) },
             }
         });
         Some(MethodCall {
@@ -157,6 +163,15 @@ impl Walker<'_> {
             span: text.place(member.span),
             directory: self.directory.clone(),
         })
+    }
+
+    /// Returns names that the command may have if its name is not a constant.
+    fn possible_names(&self, command: &Command, text: &Text<'_>) -> Vec<String> {
+        let Some(Element::Argument(name)) = command.elements.first() else {
+            return Vec::new();
+        };
+        let written = String::from_utf8_lossy(&text.written(name.span)).into_owned();
+        powershell::possible_values(&written, &self.out.constants)
     }
 
     fn add_powershell(&mut self, found: Found, own: InPowerShell) {
@@ -176,9 +191,7 @@ impl Walker<'_> {
         let plain = |path: &&str| !path.contains([':', '~', '*', '?', '[', '+']) && !path.starts_with('-');
         self.directory = match target.filter(plain) {
             // The directory may not exist.
-            Some(path) if command.within.is_none() => {
-                self.directory.or_entered(&path.replace('\\', "/"))
-            }
+            Some(path) if command.within.is_none() => self.directory.or_entered(&path.replace('\\', "/")),
             _ => Directory::unknown(),
         };
     }
@@ -258,10 +271,12 @@ impl Walker<'_> {
             op: RedirOp::Write,
             text: if *appends { ">>" } else { ">" },
             descriptor: None,
-            target: Some(target.unwrap_or_else(|| Word {
-                written: text.written(name.span),
-                ..Word::unknown(true, span)
-            })),
+            target: Some(
+                target.unwrap_or_else(|| Word {
+                    written: text.written(name.span),
+                    ..Word::unknown(true, span)
+                }),
+            ),
             span: text.place(redirection.span),
         })
     }

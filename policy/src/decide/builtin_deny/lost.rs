@@ -8,7 +8,7 @@ use crate::facts::Facts;
 use crate::getopt::is_one_of;
 use crate::launch::base_name;
 use crate::parse::Word;
-use crate::paths::{Located, locate};
+use crate::paths::{Located, locate, names_repository};
 use crate::powershell::Call;
 use crate::readonly::PathWord;
 use crate::tables::ParameterRole;
@@ -20,15 +20,22 @@ const SELECTING: &[&str] = &["Where-Object", "Select-Object", "Select-String"];
 
 /// Reports whether the command deletes what cannot be recovered.
 pub(super) fn deletes(found: &Found, facts: &Facts<'_>, index: usize) -> bool {
-    let Some(call) = found.call() else {
-        return program_deletes(found, facts, index);
+    if found.call().is_none() && program_deletes(found, facts, index) {
+        return true;
+    }
+    let Some(call) = found.call_anywhere() else {
+        return false;
     };
     let recursive = call.switches_on("Recurse") || call.is_open;
     let whole = !narrows(call);
     let is_deleted =
         |name: &str| call.cmdlet.parameter(name).is_some_and(|own| own.role == ParameterRole::Delete);
-    let named: Vec<&Word> =
-        call.parameters.iter().filter(|(name, ..)| is_deleted(name)).flat_map(|(_, words, _)| words).collect();
+    let named: Vec<&Word> = call
+        .parameters
+        .iter()
+        .filter(|(name, ..)| is_deleted(name))
+        .flat_map(|(_, words, _)| words)
+        .collect();
     let places = Places::new(facts);
     let words = named.into_iter().flat_map(|word| places.words(word));
     let directly = words.flat_map(|word| located(word, &found.directory, facts));
@@ -42,9 +49,9 @@ fn feeds_lost(fed: &Fed, found: &Found, recursive: bool, facts: &Facts<'_>) -> b
     let places = Places::new(facts);
     let commands: Vec<&Found> =
         fed.commands.iter().filter_map(|index| facts.analysis.commands.get(*index)).collect();
-    let selects = commands.iter().any(|part| {
-        part.call().is_some_and(|call| SELECTING.contains(&call.cmdlet.name) || narrows(call))
-    });
+    let selects = commands
+        .iter()
+        .any(|part| part.call().is_some_and(|call| SELECTING.contains(&call.cmdlet.name) || narrows(call)));
     let here = Word::known(b".", found.span);
     let listed = commands.iter().flat_map(|part| {
         let recursive = recursive || part.call().is_some_and(|call| call.switches_on("Recurse"));
@@ -104,7 +111,8 @@ fn is_lost(path: &Located, recursive: bool, facts: &Facts<'_>) -> bool {
     let of_repository = path.glob.as_ref().is_some_and(|glob| {
         glob.rsplit_once('/').is_some_and(|(directory, name)| directory.ends_with("/.git") && name == "*")
     });
-    is_outside || of_repository || (recursive && is_work(path, &facts.places))
+    let is_repository = path.exact && names_repository(&path.path);
+    is_outside || of_repository || (recursive && (is_repository || is_work(path, &facts.places)))
 }
 
 /// Reports whether a native program deletes what cannot be recovered.

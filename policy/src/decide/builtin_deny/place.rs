@@ -34,15 +34,20 @@ impl<'f> Places<'f> {
         }
         let source = if word.written.is_empty() { &word.lead } else { &word.written };
         let source = String::from_utf8_lossy(source);
-        let written = built(source.trim()).unwrap_or_else(|| source.trim().trim_matches('"').to_owned());
-        let name = written.strip_prefix('$').map(|name| name.trim_matches(['{', '}']).to_ascii_lowercase());
-        let assigned = name.and_then(|name| self.facts.analysis.constants.get(&name)).into_iter().flatten();
-        assigned.cloned().chain(std::iter::once(written.clone())).collect()
+        let parts = source.split(',').map(str::trim);
+        parts
+            .flat_map(|part| {
+                let mut values = powershell::possible_values(part, &self.facts.analysis.constants);
+                values.push(part.trim_matches(['"', '\'']).to_owned());
+                values
+            })
+            .collect()
     }
 
     /// Returns the words for the paths that the word may name.
     pub(super) fn words(&self, word: &Word) -> Vec<Word> {
-        self.values(word).iter().filter_map(|text| self.path(text, word.span)).collect()
+        let is_known = word.text.is_some();
+        self.values(word).iter().filter_map(|text| self.path(text, is_known, word.span)).collect()
     }
 
     /// Returns the absolute paths that the word may name, in lower case.
@@ -53,14 +58,17 @@ impl<'f> Places<'f> {
     }
 
     /// Returns a value as the word of a path. A drive of Windows becomes a directory of the root.
-    fn path(&self, text: &str, span: Span) -> Option<Word> {
+    fn path(&self, text: &str, is_known: bool, span: Span) -> Option<Word> {
         let text = text.replace('\\', "/");
         let (start, rest) = split(&text);
         let text = match start {
             None => text,
             Some(place) => format!("{place}{rest}"),
         };
-        if let Some(at) = text.find(['$', '(']) {
+        if let Some((file, _)) = text.split_once(':').filter(|(file, _)| !is_known && is_file(file)) {
+            return Some(Word::known(file.as_bytes(), span));
+        }
+        if let Some(at) = text.find(['$', '(']).filter(|_| !is_known) {
             let lead = text.get(..at).unwrap_or_default();
             let known = lead.contains('/').then(|| lead.as_bytes().to_vec());
             return known.map(|lead| Word { lead, ..Word::unknown(true, span) });
@@ -69,22 +77,20 @@ impl<'f> Places<'f> {
             Argument { value: Value::String(text.clone(), Quote::None), span: Place { start: 0, end: 0 } };
         powershell::target(&argument, self.facts.places.home, true, span).or_else(|| {
             let drive = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
-            let of_session = OF_SESSION.contains(&drive.as_str());
-            (!of_session).then(|| Word::known(format!("/{text}").as_bytes(), span))
+            if OF_SESSION.contains(&drive.as_str()) {
+                return None;
+            }
+            let path = if is_file(&drive) { text.clone() } else { format!("/{text}") };
+            Some(Word::known(path.as_bytes(), span))
         })
     }
 }
 
-/// Returns the text of strings in quotes that `+` joins: `('a' + 'b')`.
-fn built(text: &str) -> Option<String> {
-    let inner = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(text);
-    let part = |part: &str| {
-        let part = part.trim();
-        let quote = part.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
-        let inner = part.strip_prefix(quote)?.strip_suffix(quote)?;
-        (!inner.contains(['$', '`', quote])).then(|| inner.to_owned())
-    };
-    inner.split('+').map(part).collect()
+/// Reports whether the text before a colon is a file, so that a stream of the file follows. The name of a drive contains
+/// neither a dot nor a slash.
+fn is_file(before: &str) -> bool {
+    let is_provider = before.to_ascii_lowercase().ends_with("/registry");
+    before.contains(['.', '/']) && !is_provider && !before.starts_with("//") && !before.contains(['$', '('])
 }
 
 /// Splits a path into a variable or expression that stands for a place, and the rest.

@@ -10,7 +10,8 @@ use crate::tables::{self, BuiltinDeny, names};
 const PROGRAMS: &[&str] = &["sudo", "doas", "pkexec", "schtasks", "crontab", "runas"];
 /// Names of a deletion, and words that name what cannot be recovered.
 const DELETIONS: &[&str] = &["remove-item", "ri", "rm", "del", "erase", "rd", "rmdir"];
-const LOST: &[&str] = &["/", "~", "*", ".", "./", "..", "../", ".git", "./.git", "$pwd", "$home", "/*", "./*", "~/*"];
+const LOST: &[&str] =
+    &["/", "~", "*", ".", "./", "..", "../", ".git", "./.git", "$pwd", "$home", "/*", "./*", "~/*"];
 
 /// Returns the reason if the text has the words of a rule.
 pub(super) fn denied(profile: &Profile, text: &[u8]) -> Option<Reason> {

@@ -8,7 +8,19 @@ use crate::tables::{self, Runs, names};
 
 /// Flags of interpreters with a text to run as the value.
 const TEXT_FLAGS: &[&str] = &[
-    "-c", "-e", "-p", "-r", "/c", "/k", "-ec", "-enc", "-encodedcommand", "-command", "--eval", "--command", "--print",
+    "-c",
+    "-e",
+    "-p",
+    "-r",
+    "/c",
+    "/k",
+    "-ec",
+    "-enc",
+    "-encodedcommand",
+    "-command",
+    "--eval",
+    "--command",
+    "--print",
 ];
 /// Flags after which an interpreter reads its program from its input.
 const INPUT_FLAGS: &[&str] = &["-", "-s", "-file", "-f", "-c", "-command"];
@@ -21,7 +33,8 @@ impl Downloads<'_> {
         let members = self.script.members.iter().filter(|member| self.calls(member));
         places.extend(members.map(|member| member.span));
         let types = self.script.types.iter().filter(|used| {
-            let is_code = matches!(folded(&used.name).as_str(), "scriptblock" | "management.automation.scriptblock");
+            let is_code =
+                matches!(folded(&used.name).as_str(), "scriptblock" | "management.automation.scriptblock");
             is_code && self.flow.is_tainted(self.converted(used.span))
         });
         places.extend(types.map(|used| used.span));
@@ -30,17 +43,19 @@ impl Downloads<'_> {
 
     fn executes(&self, command: &Command, found: &[Found]) -> bool {
         let Some(own) = found.first() else { return false };
-        if command.name().is_none() {
-            return self.is_named_by_download(command);
+        if command.name().is_none() && self.is_named_by_download(command) {
+            return true;
         }
         if found.iter().any(|found| self.runs_file(found)) {
             return true;
         }
         let tainted = || arguments(command).into_iter().any(|argument| self.flow.is_tainted(argument));
-        if own.call().is_some() {
-            let name = program(own);
+        let mut names = names_of(own);
+        if names.any(|name| {
             let is_text = name == "invoke-expression";
-            return names::executes(&name) && (tainted() || (is_text && self.flow.is_fed(command)));
+            names::executes(&name) && (tainted() || (is_text && self.flow.is_fed(command)))
+        }) {
+            return true;
         }
         let interpreters = || found.iter().filter(|found| is_interpreter(found));
         interpreters().any(|found| has_text_flag(found) && tainted())
@@ -65,19 +80,24 @@ impl Downloads<'_> {
         let is_file = |text: &str| {
             let name = file_name(text);
             let last = name.rsplit('/').next().unwrap_or_default();
-            self.files.contains(&name) || (name == last || text.starts_with("./")) && self.files.contains(last)
+            self.files.contains(&name)
+                || (name == last || text.starts_with("./")) && self.files.contains(last)
         };
         let known = name.text.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
         let is_path = known.contains(['/', '\\', '.']);
         if is_path && is_file(&known) {
             return true;
         }
-        let runs = is_interpreter(found) || (found.call().is_some() && names::executes(&program(found)));
         let text = |word: &crate::parse::Word| {
             let written = String::from_utf8_lossy(word.text.as_deref().unwrap_or(&word.written)).into_owned();
             is_file(written.trim_start_matches('@'))
         };
-        runs && rest.iter().any(text)
+        if names_of(found)
+            .any(|name| names::executes(&name) || matches!(name.as_str(), "pwsh" | "powershell"))
+        {
+            return rest.iter().any(text);
+        }
+        is_interpreter(found) && rest.iter().find(|word| !word.lead.starts_with(b"-")).is_some_and(text)
     }
 
     fn calls(&self, member: &Member) -> bool {
@@ -95,6 +115,13 @@ impl Downloads<'_> {
         let end = text.find([';', '\n']).unwrap_or(text.len());
         Span { start: used.end, end: used.end + end }
     }
+}
+
+/// Returns the names of the command, in lower case.
+fn names_of(found: &Found) -> impl Iterator<Item = String> {
+    let readings = found.in_powershell.iter().flat_map(|own| &own.readings).filter_map(|words| words.first());
+    let names = readings.filter_map(|name| Some(String::from_utf8_lossy(name.text.as_deref()?).into_owned()));
+    names.chain(std::iter::once(program(found)))
 }
 
 /// Reports whether the program runs text in a language.

@@ -28,8 +28,14 @@ pub(super) struct Flow<'s> {
 impl<'s> Flow<'s> {
     pub(super) fn new(script: &'s Script, text: &'s str, sources: Vec<Span>) -> Self {
         let tainted = HashSet::new();
-        let mut flow =
-            Self { script, text, sources: Vec::new(), mentions: variables(text), tainted, steps: Cell::new(0) };
+        let mut flow = Self {
+            script,
+            text,
+            sources: Vec::new(),
+            mentions: variables(text),
+            tainted,
+            steps: Cell::new(0),
+        };
         flow.add_sources(sources.into_iter());
         flow
     }
@@ -42,9 +48,9 @@ impl<'s> Flow<'s> {
     /// Records that the variable has a value from another host. Reports whether this was not known.
     pub(super) fn taint(&mut self, name: &str) -> bool {
         let lower = name.trim_start_matches('+').to_ascii_lowercase();
-        let own = lower.rsplit_once(':').map_or(lower.as_str(), |(scope, own)| {
-            if scope == "env" { lower.as_str() } else { own }
-        });
+        let own = lower
+            .rsplit_once(':')
+            .map_or(lower.as_str(), |(scope, own)| if scope == "env" { lower.as_str() } else { own });
         self.tainted.insert(own.to_owned())
     }
 
@@ -128,7 +134,9 @@ impl<'s> Flow<'s> {
         let span = crate::decision::Span::default();
         match &argument.value {
             Value::String(value, _) => Word::known(value.as_bytes(), span),
-            _ => Word { written: self.written(argument.span).as_bytes().to_vec(), ..Word::unknown(true, span) },
+            _ => {
+                Word { written: self.written(argument.span).as_bytes().to_vec(), ..Word::unknown(true, span) }
+            }
         }
     }
 }

@@ -45,6 +45,7 @@ pub(crate) struct Tables {
     pub(crate) windows_alias: BTreeMap<String, String>,
     pub(crate) cmdlet_common: CommonParameters,
     pub(crate) denied: BTreeMap<String, Denied>,
+    pub(crate) cmdlet_warning: BTreeMap<String, CmdletWarning>,
 }
 
 /// Commands, or writes, that a built-in deny rule for PowerShell denies.
@@ -227,6 +228,20 @@ pub(crate) struct Interpreter {
 pub(crate) struct Category {
     pub(crate) does: String,
     pub(crate) programs: Vec<String>,
+    /// Cmdlets, each with a parameter if it must be given.
+    #[serde(default)]
+    pub(crate) cmdlets: Vec<String>,
+}
+
+/// Cmdlets to warn about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CmdletWarning {
+    pub(crate) message: String,
+    pub(crate) cmdlets: Vec<String>,
+    /// Parameters of which one must be given.
+    #[serde(default)]
+    pub(crate) parameters: Vec<String>,
 }
 
 /// A command to warn about.
@@ -463,6 +478,8 @@ impl Tables {
         other.windows_alias.keys().try_for_each(|name| claim("windows_alias", name))?;
         other.denied.keys().try_for_each(|name| claim("denied", name))?;
         self.denied.extend(other.denied);
+        other.cmdlet_warning.keys().try_for_each(|name| claim("cmdlet_warning", name))?;
+        self.cmdlet_warning.extend(other.cmdlet_warning);
         self.cmdlet.extend(other.cmdlet);
         self.cmdlet_alias.extend(other.cmdlet_alias);
         self.windows_alias.extend(other.windows_alias);

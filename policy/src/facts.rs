@@ -226,8 +226,8 @@ pub(crate) fn problem_reason(problem: &Problem) -> Reason {
 
 fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
     if found.call().is_some() {
-        let (refusal, paths) = cmdlet::facts(found, analysis, places);
-        return CommandFacts { refusal, paths, writes: None, connection: None };
+        let (refusal, paths, writes) = cmdlet::facts(found, analysis, places);
+        return CommandFacts { refusal, paths, writes, connection: None };
     }
     let writes = paths::writer_paths(found);
     let proof = readonly::prove(found, analysis);

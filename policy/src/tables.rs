@@ -9,8 +9,8 @@ pub(crate) mod names;
 
 pub(crate) use data::Name;
 pub(crate) use entries::{
-    Check, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options,
-    Program, Warning, WarningPair, WarningText, Writer,
+    Check, CmdletWarning, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys,
+    Operands, Options, Program, Warning, WarningPair, WarningText, Writer,
 };
 pub(crate) use kinds::{
     BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,
@@ -114,6 +114,17 @@ pub(crate) fn obeys(program: &[u8]) -> impl Iterator<Item = &'static Obeys> {
 /// Returns the category of the program for user interfaces.
 pub(crate) fn category(name: &[u8]) -> Category {
     find(data::CATEGORIES, &[name], |entry| entry.0).map_or(Category::Other, |(_, category)| *category)
+}
+
+/// Returns the categories of the cmdlet, each with the parameter that must be given. Those with one come first.
+pub(crate) fn cmdlet_categories(name: &str) -> impl Iterator<Item = (&'static str, Category)> {
+    let from = data::CMDLET_CATEGORIES.partition_point(|(known, ..)| *known < name);
+    let own = data::CMDLET_CATEGORIES.get(from..).unwrap_or_default().iter();
+    own.take_while(move |(known, ..)| *known == name).map(|(_, parameter, category)| (*parameter, *category))
+}
+
+pub(crate) fn cmdlet_warnings() -> &'static [CmdletWarning] {
+    data::CMDLET_WARNINGS
 }
 
 pub(crate) fn warnings() -> &'static [Warning] {

@@ -125,7 +125,7 @@ fn is_denied(entry: &Denied, found: &Found, facts: &Facts<'_>, index: usize) -> 
     {
         return false;
     }
-    let given = |name: &&str| call.is_none_or(|call| call.parameters.iter().any(|(own, ..)| own == name));
+    let given = |name: &&str| call.is_none_or(|call| call.switches_on(name));
     if !entry.parameters.is_empty() && !entry.parameters.iter().any(given) {
         return false;
     }
@@ -182,7 +182,9 @@ fn written(found: &Found, facts: &Facts<'_>, index: usize) -> Vec<String> {
         Some(call) if call.switches_on("WhatIf") => return Vec::new(),
         Some(call) => {
             let is_target = |name: &str| {
-                call.cmdlet.parameter(name).is_some_and(|own| own.role == ParameterRole::Write)
+                call.cmdlet
+                    .parameter(name)
+                    .is_some_and(|own| matches!(own.role, ParameterRole::Write | ParameterRole::Create))
                     || name == "OutFile"
             };
             let targets = call.parameters.iter().filter(|(name, ..)| is_target(name));

@@ -51,8 +51,13 @@ fn demo(base: Profile) -> Profile {
     let none: &[&str] = &[];
     Profile {
         name: "demo".to_owned(),
-        description: "like `sandboxed`, with one deny rule and one ask rule".to_owned(),
-        rules: Rules::parse(none, &["Bash(make:*)"], &["Bash(git push:*)"]).unwrap_or_default(),
+        description: "like `sandboxed`, with a few deny and ask rules".to_owned(),
+        rules: Rules::parse(
+            none,
+            &["Bash(make:*)", "PowerShell(Remove-Item -Recurse:*)"],
+            &["Bash(git push:*)"],
+        )
+        .unwrap_or_default(),
         ..base
     }
 }

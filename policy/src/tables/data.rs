@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use super::cmdlets::{Cmdlet, Parameter};
 use super::entries::{
-    Check, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options,
-    Program, Shape, Warning, WarningPair, WarningText, Writer,
+    Check, CmdletWarning, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys,
+    Operands, Options, Program, Shape, Warning, WarningPair, WarningText, Writer,
 };
 use super::kinds::{
     BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,

@@ -197,6 +197,16 @@ pub(crate) struct Destroys {
     pub(crate) text: &'static [&'static str],
 }
 
+/// Cmdlets to warn about.
+#[derive(Debug)]
+pub(crate) struct CmdletWarning {
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
+    pub(crate) cmdlets: &'static [&'static str],
+    /// Parameters of which one must be given.
+    pub(crate) parameters: &'static [&'static str],
+}
+
 /// Texts to warn about when these programs receive them.
 #[derive(Debug)]
 pub(crate) struct WarningText {

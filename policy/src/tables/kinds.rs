@@ -202,6 +202,8 @@ pub(crate) enum ParameterRole {
     Read,
     /// A path that is written.
     Write,
+    /// A path that is created, or a directory in which something is created.
+    Create,
     /// A path that is deleted.
     Delete,
     /// The name of a variable that is set.

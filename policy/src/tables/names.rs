@@ -207,3 +207,13 @@ pub(crate) fn is_execute_method(name: &str) -> bool {
 pub(crate) fn powershell_places() -> impl Iterator<Item = (&'static str, &'static str)> {
     data::POWERSHELL_PLACES.iter().copied()
 }
+
+/// Reports whether the command, in lower case, runs text or programs in PowerShell or on Windows.
+pub(crate) fn runs_anything_in_powershell(name: &str) -> bool {
+    listed(data::POWERSHELL_RUNS_ANYTHING, name.as_bytes()).is_some()
+}
+
+/// Reports whether the cmdlet edits files, so that the mode that accepts edits covers it.
+pub(crate) fn is_edit_by_powershell(cmdlet: &str) -> bool {
+    listed(data::POWERSHELL_EDITS, cmdlet.as_bytes()).is_some()
+}

@@ -202,7 +202,7 @@ fn written_by(found: &Found) -> Vec<Word> {
     let Some(call) = found.call() else { return Vec::new() };
     let is_target = |name: &str| {
         let role = call.cmdlet.parameter(name).map(|parameter| parameter.role);
-        name == "OutFile" || role == Some(ParameterRole::Write)
+        name == "OutFile" || matches!(role, Some(ParameterRole::Write | ParameterRole::Create))
     };
     let values = call.parameters.iter().filter(|(name, ..)| is_target(name));
     values.flat_map(|(_, words, _)| words.clone()).collect()

@@ -47,7 +47,14 @@ fn rule(profile: &Profile, words: &[&str]) -> Option<BuiltinDeny> {
         let matches = |word: &str| {
             entry.values.iter().any(|pattern| pattern_matches(pattern, &word.replace('\\', "/")))
         };
-        applies(&entry.rule) && (entry.values.is_empty() || has(&matches))
+        let given = |word: &str| {
+            let name = word.strip_prefix('-').filter(|name| !name.is_empty());
+            let starts = |full: &&str| name.is_some_and(|name| full.to_lowercase().starts_with(name));
+            entry.parameters.iter().any(starts)
+        };
+        applies(&entry.rule)
+            && (entry.values.is_empty() || has(&matches))
+            && (entry.parameters.is_empty() || has(&given))
     });
     entry.map(|entry| entry.rule)
 }

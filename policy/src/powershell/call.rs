@@ -83,6 +83,9 @@ impl Call {
 
     /// Reports whether a rule applies to the call, whatever its unknown values are.
     pub(crate) fn must_match(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
+        if pattern.elements() == [Element::AnyWords] {
+            return true;
+        }
         let lowered = pattern.lowered();
         let Some((name, rest)) = lowered.elements().split_first() else {
             return false;

@@ -128,8 +128,8 @@ pub(super) fn uses(binding: &Binding, context: &Context<'_>) -> (Vec<PathWord>, 
             ParameterRole::Create => Access::Create,
             ParameterRole::Delete => Access::Delete,
         };
-        let named = matches!(access, Access::Write | Access::Create);
-        let globs = !bound.parameter.name().starts_with("Literal") && !named;
+        // A cmdlet also expands the path that it writes.
+        let globs = !bound.parameter.name().starts_with("Literal");
         for argument in bound.arguments().iter().flat_map(flattened) {
             let span = (context.place)(argument.span);
             match target(argument, context.home, globs, span) {

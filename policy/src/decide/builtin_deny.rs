@@ -7,12 +7,13 @@ mod place;
 mod text;
 
 use crate::analysis::{Found, MethodCall};
-use crate::decision::{Access, Reason, Span};
+use crate::decision::{Access, Nesting, Reason, Span};
 use crate::facts::Facts;
 use crate::launch::base_name;
 use crate::parse::Word;
 use crate::profile::Profile;
 use crate::request::{Request, Shell};
+use crate::tables::names::downloads;
 use crate::tables::{self, BuiltinDeny, Denied, ParameterRole, Runs};
 use place::{Places, pattern_matches};
 
@@ -46,7 +47,8 @@ pub(super) fn reason(request: &Request<'_>, profile: &Profile, views: &[&Facts<'
 pub(super) fn of_command(profile: &Profile, facts: &Facts<'_>, index: usize) -> Option<Reason> {
     let found = facts.analysis.commands.get(index)?;
     if !runs_in_powershell(facts, index) {
-        return None;
+        let runs = reads_download(facts, index) && profile.applies(BuiltinDeny::DownloadAndExecute);
+        return runs.then(|| Reason { command_index: Some(index), ..executes(found.span) });
     }
     let inside = facts.analysis.executed_downloads.iter().filter(|place| is_within(**place, found.span));
     let executed = inside.copied().collect::<Vec<_>>();
@@ -76,8 +78,29 @@ fn executed(profile: &Profile, places: &[Span]) -> Option<Reason> {
 
 fn executed_reason(profile: &Profile, places: &[Span], span: Span) -> Option<Reason> {
     let applies = !places.is_empty() && profile.applies(BuiltinDeny::DownloadAndExecute);
+    applies.then(|| executes(span))
+}
+
+fn executes(span: Span) -> Reason {
     let message = "a built-in rule denies it: the command runs code from another host";
-    applies.then(|| Reason::new(BuiltinDeny::DownloadAndExecute.code(), message, Some(span)))
+    Reason::new(BuiltinDeny::DownloadAndExecute.code(), message, Some(span))
+}
+
+/// Reports whether bash pipes something from another host to a PowerShell that runs its input.
+fn reads_download(facts: &Facts<'_>, index: usize) -> bool {
+    let commands = &facts.analysis.commands;
+    let is_piped = |found: &Found| found.nesting.contains(&Nesting::Pipeline);
+    let Some(found) = commands.get(index).filter(|found| found.powershell.is_some() && is_piped(found))
+    else {
+        return false;
+    };
+    let reads = match found.words.as_slice() {
+        [_] => true,
+        [.., last] => last.text.as_deref() == Some(b"-"),
+        [] => false,
+    };
+    let mut before = commands.iter().take(index).filter(|found| is_piped(found));
+    reads && before.any(|found| names(found).iter().any(|name| downloads(name)))
 }
 
 fn because(entry: &Denied, span: Span) -> Reason {
@@ -209,6 +232,6 @@ fn writes(entry: &Denied, paths: &[String], facts: &Facts<'_>) -> bool {
             pattern_matches(pattern, path)
                 || of_home.as_ref().is_some_and(|path| pattern_matches(pattern, path))
         };
-        entry.writes.iter().any(|pattern| matches(&pattern))
+        entry.writes.iter().any(matches)
     })
 }

@@ -1,11 +1,15 @@
 //! The search in a PowerShell text that is not understood. It looks for the words of the built-in deny rules.
 
+use std::collections::HashSet;
+
 use super::place::pattern_matches;
 use crate::decision::Reason;
 use crate::profile::Profile;
 use crate::rules::raw::Unquoted;
 use crate::tables::{self, BuiltinDeny, names};
 
+/// The largest number of different words that are compared with patterns.
+const MOST: usize = 8_000;
 /// Programs whose names occur in a text for no other reason.
 const PROGRAMS: &[&str] = &["sudo", "doas", "pkexec", "schtasks", "crontab", "runas"];
 /// Names of a deletion, and words that name what cannot be recovered.
@@ -18,34 +22,57 @@ pub(super) fn denied(profile: &Profile, text: &[u8]) -> Option<Reason> {
     let unquoted = Unquoted::of_powershell(text).into_text();
     let lower = String::from_utf8_lossy(&unquoted).to_lowercase();
     let is_end = |char: char| char.is_whitespace() || "(){};|&,=\"'[]".contains(char);
-    let words: Vec<&str> = lower.split(is_end).filter(|word| !word.is_empty()).collect();
+    let words = Words::new(lower.split(is_end).filter(|word| !word.is_empty()));
     let rule = rule(profile, &words)?;
     let message = "a built-in rule denies it: the text is not understood, and has the words of a command that is denied";
     Some(Reason::new(rule.code(), message, None))
 }
 
-fn rule(profile: &Profile, words: &[&str]) -> Option<BuiltinDeny> {
+/// The words of a text, each once.
+struct Words<'t> {
+    all: HashSet<&'t str>,
+    /// The cmdlets that the words are aliases of, in lower case.
+    resolved: HashSet<String>,
+}
+
+impl<'t> Words<'t> {
+    fn new(words: impl Iterator<Item = &'t str>) -> Self {
+        let all: HashSet<&str> = words.collect();
+        let aliases = all.iter().filter_map(|word| tables::cmdlets::alias(word));
+        let resolved = aliases.map(str::to_lowercase).collect();
+        Self { all, resolved }
+    }
+
+    fn names(&self, command: &str) -> bool {
+        self.all.contains(command) || self.resolved.contains(command)
+    }
+
+    /// Reports whether a word satisfies `test`. If there are too many words, one may.
+    fn any(&self, test: impl Fn(&str) -> bool) -> bool {
+        self.all.len() > MOST || self.all.iter().any(|word| test(word))
+    }
+}
+
+fn rule(profile: &Profile, words: &Words<'_>) -> Option<BuiltinDeny> {
     let applies = |rule: &BuiltinDeny| profile.applies(*rule);
-    let has = |wanted: &dyn Fn(&str) -> bool| words.iter().any(|word| wanted(word));
-    let downloads = has(&is_download) && has(&is_execution);
+    let known = || words.all.iter().copied().chain(words.resolved.iter().map(String::as_str));
+    let downloads = known().any(is_download) && known().any(is_execution);
     if let Some(rule) = downloads.then_some(BuiltinDeny::DownloadAndExecute).filter(applies) {
         return Some(rule);
     }
-    let deletes = has(&|word| DELETIONS.contains(&word))
-        && has(&|word| word.starts_with("-r"))
-        && has(&|word| LOST.contains(&word.replace('\\', "/").as_str()));
+    let deletes = DELETIONS.iter().any(|name| words.names(name))
+        && words.any(|word| word.starts_with("-r"))
+        && words.any(|word| LOST.contains(&word.replace('\\', "/").as_str()));
     if let Some(rule) = deletes.then_some(BuiltinDeny::IrreversibleDestruction).filter(applies) {
         return Some(rule);
     }
     let is_told = |name: &str| name.contains('-') || PROGRAMS.contains(&name);
-    let resolved = |word: &str| tables::cmdlets::alias(word).map(str::to_lowercase);
-    let named = tables::denied_names().filter(|name| {
-        is_told(name) && has(&|word| word == *name || resolved(word).as_deref() == Some(*name))
-    });
+    let named = tables::denied_names().filter(|name| is_told(name) && words.names(name));
     let mut entries = named.flat_map(tables::denied_commands).filter(|entry| !entry.lost);
     let entry = entries.find(|entry| {
         let matches = |word: &str| {
-            entry.values.iter().any(|pattern| pattern_matches(pattern, &word.replace('\\', "/")))
+            let word = word.replace('\\', "/");
+            entry.values.iter().any(|pattern| pattern_matches(pattern, &word))
         };
         let given = |word: &str| {
             let name = word.strip_prefix('-').filter(|name| !name.is_empty());
@@ -53,26 +80,21 @@ fn rule(profile: &Profile, words: &[&str]) -> Option<BuiltinDeny> {
             entry.parameters.iter().any(starts)
         };
         applies(&entry.rule)
-            && (entry.values.is_empty() || has(&matches))
-            && (entry.parameters.is_empty() || has(&given))
+            && (entry.values.is_empty() || words.any(matches))
+            && (entry.parameters.is_empty() || words.any(given))
     });
     entry.map(|entry| entry.rule)
 }
 
 fn is_download(word: &str) -> bool {
-    let resolved = tables::cmdlets::alias(word).map(str::to_lowercase);
     let method = word.rsplit('.').next().unwrap_or_default();
-    let of_type = word.strip_prefix("system.").unwrap_or(word);
     names::downloads(word)
-        || resolved.is_some_and(|name| names::downloads(&name))
-        || names::is_download_type(of_type)
+        || names::is_download_type(word.strip_prefix("system.").unwrap_or(word))
         || (word.contains('.') && names::is_download_method(method))
 }
 
 fn is_execution(word: &str) -> bool {
-    let resolved = tables::cmdlets::alias(word).map(str::to_lowercase);
     names::executes(word)
-        || resolved.is_some_and(|name| names::executes(&name))
         || word.ends_with("scriptblock")
         || word.ends_with(".invokescript")
         || matches!(word, "bash" | "sh" | "pwsh" | "powershell")

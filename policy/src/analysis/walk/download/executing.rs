@@ -35,7 +35,7 @@ impl Downloads<'_> {
         let types = self.script.types.iter().filter(|used| {
             let is_code =
                 matches!(folded(&used.name).as_str(), "scriptblock" | "management.automation.scriptblock");
-            is_code && self.flow.is_tainted(self.converted(used.span))
+            is_code && self.flow.is_tainted(self.flow.rest_of_statement(used.span.end))
         });
         places.extend(types.map(|used| used.span));
         places
@@ -107,13 +107,6 @@ impl Downloads<'_> {
             _ => format!(".{name}"),
         };
         member.arguments.is_some() && names::is_execute_method(&name) && self.flow.is_tainted(member.span)
-    }
-
-    /// Returns the place of the value behind `[type]`.
-    fn converted(&self, used: Span) -> Span {
-        let text = self.flow.written(Span { start: used.end, end: self.flow.end() });
-        let end = text.find([';', '\n']).unwrap_or(text.len());
-        Span { start: used.end, end: used.end + end }
     }
 }
 

@@ -93,6 +93,10 @@ impl<'s> Flow<'s> {
 
     /// Returns the place of the block that follows. Brackets in strings count, too.
     pub(super) fn block_behind(&self, at: usize) -> Span {
+        let whole = Span { start: at, end: self.text.len() };
+        if self.is_used_up() {
+            return whole;
+        }
         let rest = self.text.get(at..).unwrap_or_default();
         let mut depth = 0_usize;
         for (offset, byte) in rest.bytes().enumerate() {
@@ -109,19 +113,26 @@ impl<'s> Flow<'s> {
             }
         }
         self.spend(rest.len());
-        Span { start: at, end: self.text.len() }
+        whole
     }
 
     /// Returns the start of the line or statement that contains this place.
     pub(super) fn statement(&self, at: usize) -> usize {
+        if self.is_used_up() {
+            return 0;
+        }
         let before = self.text.get(..at).unwrap_or_default();
         let start = before.rfind(['\n', ';']).map_or(0, |at| at + 1);
         self.spend(at - start);
         start
     }
 
-    pub(super) fn end(&self) -> usize {
-        self.text.len()
+    /// Returns the place from here to the end of the line or statement.
+    pub(super) fn rest_of_statement(&self, at: usize) -> Span {
+        let rest = if self.is_used_up() { "" } else { self.text.get(at..).unwrap_or_default() };
+        let end = rest.find([';', '\n']).unwrap_or(rest.len());
+        self.spend(end);
+        Span { start: at, end: at + end }
     }
 
     /// Returns the text of a part.

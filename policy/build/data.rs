@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{CmdletEffect, Format, Joined, Names as HostNames, Runs, Scripts, Search, Target};
+use crate::kinds::{
+    BuiltinDeny, CmdletEffect, Format, Joined, Names as HostNames, Runs, Scripts, Search, Target,
+};
 
 /// Flags as their program's help text writes them, each with its description.
 pub(crate) type FlagList = BTreeMap<String, String>;
@@ -42,6 +44,34 @@ pub(crate) struct Tables {
     /// Names of programs that are aliases on Windows.
     pub(crate) windows_alias: BTreeMap<String, String>,
     pub(crate) cmdlet_common: CommonParameters,
+    pub(crate) denied: BTreeMap<String, Denied>,
+    pub(crate) cmdlet_warning: BTreeMap<String, CmdletWarning>,
+}
+
+/// Commands, or writes, that a built-in deny rule for PowerShell denies.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Denied {
+    pub(crate) rule: BuiltinDeny,
+    pub(crate) message: String,
+    /// Cmdlets, programs and static methods.
+    #[serde(default)]
+    pub(crate) commands: Vec<String>,
+    /// Parameters of which one must be given.
+    #[serde(default)]
+    pub(crate) parameters: Vec<String>,
+    /// Patterns of which one must match a word.
+    #[serde(default)]
+    pub(crate) values: Vec<String>,
+    /// Arguments that are harmless if there is no other one.
+    #[serde(default)]
+    pub(crate) alone: Vec<String>,
+    /// Whether only the deletion of what cannot be recovered is denied.
+    #[serde(default)]
+    pub(crate) lost: bool,
+    /// Patterns of paths that no command may change.
+    #[serde(default)]
+    pub(crate) writes: Vec<String>,
 }
 
 /// A cmdlet or function of PowerShell.
@@ -198,6 +228,20 @@ pub(crate) struct Interpreter {
 pub(crate) struct Category {
     pub(crate) does: String,
     pub(crate) programs: Vec<String>,
+    /// Cmdlets, each with a parameter if it must be given.
+    #[serde(default)]
+    pub(crate) cmdlets: Vec<String>,
+}
+
+/// Cmdlets to warn about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CmdletWarning {
+    pub(crate) message: String,
+    pub(crate) cmdlets: Vec<String>,
+    /// Parameters of which one must be given.
+    #[serde(default)]
+    pub(crate) parameters: Vec<String>,
 }
 
 /// A command to warn about.
@@ -432,6 +476,10 @@ impl Tables {
         other.cmdlet.keys().try_for_each(|name| claim("cmdlet", name))?;
         other.cmdlet_alias.keys().try_for_each(|name| claim("cmdlet_alias", name))?;
         other.windows_alias.keys().try_for_each(|name| claim("windows_alias", name))?;
+        other.denied.keys().try_for_each(|name| claim("denied", name))?;
+        self.denied.extend(other.denied);
+        other.cmdlet_warning.keys().try_for_each(|name| claim("cmdlet_warning", name))?;
+        self.cmdlet_warning.extend(other.cmdlet_warning);
         self.cmdlet.extend(other.cmdlet);
         self.cmdlet_alias.extend(other.cmdlet_alias);
         self.windows_alias.extend(other.windows_alias);

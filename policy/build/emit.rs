@@ -3,6 +3,7 @@
 mod advice;
 mod cmdlets;
 mod connections;
+mod denied;
 mod interpreters;
 mod text;
 
@@ -84,6 +85,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
     interpreters::write_obeys(out, tables)?;
     connections::write(out, tables)?;
     cmdlets::write(out, tables)?;
+    denied::write(out, &tables.denied)?;
     advice::write(out, tables)
 }
 

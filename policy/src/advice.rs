@@ -11,6 +11,7 @@ pub(crate) mod warn;
 use crate::analysis::Found;
 use crate::decision::{Category, Decision, Edit, FoundCommand, Verdict};
 use crate::facts::Facts;
+use crate::powershell::Call;
 use crate::request::Request;
 use crate::tables;
 
@@ -40,7 +41,20 @@ pub(crate) fn category(found: &Found) -> Category {
     if found.words.is_empty() {
         return Category::Neutral;
     }
+    if let Some(own) = found.in_powershell.as_ref().filter(|own| own.is_function || own.call.is_some()) {
+        return own.call.as_ref().filter(|_| !own.is_function).map_or(Category::Other, cmdlet_category);
+    }
     tables::category(found.trusted_name().unwrap_or_default())
+}
+
+/// Returns the category of a cmdlet. With `-PassThru`, it prints what it changed.
+fn cmdlet_category(call: &Call) -> Category {
+    let given = |(parameter, _): &(&str, Category)| parameter.is_empty() || call.switches_on(parameter);
+    let category = tables::cmdlet_categories(call.cmdlet.name).find(given);
+    match category.map_or(Category::Other, |(_, category)| category) {
+        Category::Silent if call.switches_on("PassThru") => Category::Other,
+        category => category,
+    }
 }
 
 /// Returns the category of a compound. It has one if each part that is not neutral has one. If they differ, the first

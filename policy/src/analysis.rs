@@ -7,7 +7,7 @@ mod process;
 mod walk;
 
 pub(crate) use directory::{Directory, join};
-pub(crate) use found::{Analysis, Found, InPowerShell};
+pub(crate) use found::{Analysis, Fed, Found, InPowerShell, MethodCall};
 
 use crate::decision::{Nesting, Span};
 use crate::parse::{Assign, Join, RedirOp, Script, SpanMap, Statement, Surroundings};

@@ -1,6 +1,8 @@
 //! The pure part of `airlock check`: converts an input line to an output line, and formats a
 //! decision. It prints nothing and opens no file.
 
+mod reading;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -134,6 +136,10 @@ pub fn render(command: &[u8], decision: &Decision, parts: &[Part], style: Style)
         let verdict = style.paint(name(part.verdict), colour(part.verdict));
         let _ = writeln!(out, "\n  {verdict}: {}", why(&part.why));
         out.push_str(&excerpt(command, part.why.span.unwrap_or_default(), style, colour(part.verdict)));
+        let found = part.why.command_index.and_then(|index| decision.commands.get(index));
+        if let Some(line) = found.and_then(|found| found.powershell.as_ref()).and_then(reading::line) {
+            let _ = writeln!(out, "{INDENT}{line}");
+        }
     }
     if let Some(more @ 1..) = parts.len().checked_sub(PARTS) {
         let _ = writeln!(out, "\n  and {more} more commands");

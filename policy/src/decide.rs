@@ -2,6 +2,7 @@
 //! they answer; deny is always first.
 
 mod allow;
+mod builtin_deny;
 mod confined;
 mod match_rules;
 mod obeyed;
@@ -127,6 +128,9 @@ fn steps(
     let of_opaque = |verdict| opaque.iter().find_map(|text| text.answer(rules, verdict));
     let denied = views.iter().find_map(|facts| rules.denied(facts, raw.as_ref()));
     if let Some(reason) = denied.or_else(|| of_opaque(Verdict::Deny)) {
+        return Outcome::new(Verdict::Deny, reason);
+    }
+    if let Some(reason) = builtin_deny::reason(request, profile, &views) {
         return Outcome::new(Verdict::Deny, reason);
     }
     let asked = views.iter().find_map(|facts| rules.asked(facts, raw.as_ref()));

@@ -22,6 +22,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) analysis: Analysis,
     pub(crate) commands: Vec<CommandFacts>,
     pub(crate) places: Places<'a>,
+    /// Whether PowerShell reads the text.
+    pub(crate) is_powershell: bool,
     /// The session's snapshot, which can redefine names.
     snapshot: Option<&'a Snapshot>,
 }
@@ -44,6 +46,7 @@ impl<'a> Facts<'a> {
             analysis: Analysis::default(),
             commands: Vec::new(),
             places: Places { workspace: "/workspace", home: "/home/agent", additional: &[], readable: None },
+            is_powershell: false,
             snapshot: None,
         }
     }
@@ -109,7 +112,8 @@ impl<'a> Facts<'a> {
         };
         let commands =
             analysis.commands.iter().map(|found| command_facts(found, &analysis, &places)).collect();
-        let mut facts = Self { analysis, commands, places, snapshot: request.snapshot };
+        let is_powershell = request.shell == Shell::Pwsh;
+        let mut facts = Self { analysis, commands, places, is_powershell, snapshot: request.snapshot };
         if request.shell == Shell::Zsh {
             let dangers = zsh::problems(request.command, &facts.analysis);
             facts.analysis.complete &= dangers.is_empty();
@@ -223,8 +227,8 @@ pub(crate) fn problem_reason(problem: &Problem) -> Reason {
 
 fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
     if found.call().is_some() {
-        let (refusal, paths) = cmdlet::facts(found, analysis, places);
-        return CommandFacts { refusal, paths, writes: None, connection: None };
+        let (refusal, paths, writes) = cmdlet::facts(found, analysis, places);
+        return CommandFacts { refusal, paths, writes, connection: None };
     }
     let writes = paths::writer_paths(found);
     let proof = readonly::prove(found, analysis);

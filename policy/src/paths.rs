@@ -156,6 +156,13 @@ fn is_protected(path: &str) -> bool {
     false
 }
 
+/// Reports whether the last component names a repository, also in a form that some file systems accept.
+pub(crate) fn names_repository(path: &str) -> bool {
+    const NAME: &str = ".git";
+    let last = plain(path.rsplit('/').next().unwrap_or_default());
+    last == NAME || is_short_name(&last, NAME)
+}
+
 /// Reports whether the glob can match a protected name.
 ///
 /// Alternative spellings of protected names that some file systems accept: other letter cases,

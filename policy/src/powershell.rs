@@ -2,6 +2,7 @@
 //! cmdlet reads and changes, and the words that a native program receives. The parser is a crate of its own; the walk
 //! over its result is in `analysis`.
 
+mod assigned;
 mod bind;
 mod call;
 mod expression;
@@ -9,7 +10,8 @@ mod native;
 mod proof;
 mod resolve;
 
+pub(crate) use assigned::possible_values;
 pub(crate) use call::{Call, changes_directory};
 pub(crate) use expression::effects;
 pub(crate) use native::{target, words};
-pub(crate) use resolve::{Resolved, readings, resolve};
+pub(crate) use resolve::{Resolved, on_windows, readings, resolve};

@@ -4,6 +4,7 @@
 pub(crate) mod breadth;
 mod builtin;
 mod case;
+mod deny;
 mod load;
 mod network;
 mod problem;

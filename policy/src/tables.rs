@@ -9,11 +9,12 @@ pub(crate) mod names;
 
 pub(crate) use data::Name;
 pub(crate) use entries::{
-    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
-    Warning, WarningPair, WarningText, Writer,
+    Check, CmdletWarning, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys,
+    Operands, Options, Program, Warning, WarningPair, WarningText, Writer,
 };
 pub(crate) use kinds::{
-    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+    BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,
+    Takes, Target,
 };
 
 use std::cmp::Ordering;
@@ -115,12 +116,40 @@ pub(crate) fn category(name: &[u8]) -> Category {
     find(data::CATEGORIES, &[name], |entry| entry.0).map_or(Category::Other, |(_, category)| *category)
 }
 
+/// Returns the categories of the cmdlet, each with the parameter that must be given. Those with one come first.
+pub(crate) fn cmdlet_categories(name: &str) -> impl Iterator<Item = (&'static str, Category)> {
+    let from = data::CMDLET_CATEGORIES.partition_point(|(known, ..)| *known < name);
+    let own = data::CMDLET_CATEGORIES.get(from..).unwrap_or_default().iter();
+    own.take_while(move |(known, ..)| *known == name).map(|(_, parameter, category)| (*parameter, *category))
+}
+
+pub(crate) fn cmdlet_warnings() -> &'static [CmdletWarning] {
+    data::CMDLET_WARNINGS
+}
+
 pub(crate) fn warnings() -> &'static [Warning] {
     data::WARNINGS
 }
 
 pub(crate) fn destroys() -> &'static [Destroys] {
     data::DESTROYS
+}
+
+/// Returns the built-in deny rules for this command of PowerShell. The name is in lower case.
+pub(crate) fn denied_commands(name: &str) -> impl Iterator<Item = &'static Denied> {
+    let at = data::DENIED_COMMANDS.binary_search_by(|(known, _)| (*known).cmp(name)).ok();
+    let indices = at.and_then(|at| data::DENIED_COMMANDS.get(at)).map_or(&[][..], |(_, indices)| *indices);
+    indices.iter().filter_map(|index| data::DENIED.get(*index))
+}
+
+/// Returns the names of the commands that have built-in deny rules.
+pub(crate) fn denied_names() -> impl Iterator<Item = &'static str> {
+    data::DENIED_COMMANDS.iter().map(|(name, _)| *name)
+}
+
+/// Returns the built-in deny rules about paths that are changed.
+pub(crate) fn denied_writes() -> impl Iterator<Item = &'static Denied> {
+    data::DENIED.iter().filter(|entry| !entry.writes.is_empty())
 }
 
 pub(crate) fn warning_texts() -> &'static [WarningText] {

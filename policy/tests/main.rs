@@ -19,6 +19,8 @@ mod obeyed;
 mod parser_cases;
 mod pipeline;
 mod powershell;
+mod powershell_advice;
+mod powershell_deny;
 mod read_only_cases;
 mod rulings;
 mod scripts;

@@ -146,6 +146,7 @@ fn powershell_that_bash_starts_is_held_by_the_same_rules() {
         "pwsh <<< 'git push'",
         "pwsh -nop -c '& {git push}'",
         "pwsh -NoProfile -EncodedCommand ZwBpAHQAIABwAHUAcwBoAA==",
+        "pwsh -EncodedCommand ZwBpAHQAIABwAHUAcwBoAA==",
         "pwsh /nop /c ri x",
         "pwsh \u{2013}nop \u{2013}c ri x",
         "echo 'git push' | pwsh -",
@@ -157,7 +158,7 @@ fn powershell_that_bash_starts_is_held_by_the_same_rules() {
     }
     for text in [
         "pwsh -c 'Get-Date'",
-        "pwsh -EncodedCommand ZwBpAHQAIABwAHUAcwBoAA==",
+        "pwsh -EncodedCommand RwBlAHQALQBEAGEAdABlAA==",
         "pwsh -c \"$x\"",
         "pwsh",
         "cat x | pwsh",

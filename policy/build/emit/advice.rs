@@ -11,13 +11,8 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
     let mut categories = BTreeMap::new();
     for (name, entry) in &tables.category {
         reasoned(name, &entry.does)?;
-        let variant = format!(
-            "{}{}",
-            name.get(..1).unwrap_or_default().to_uppercase(),
-            name.get(1..).unwrap_or_default()
-        );
         for program in &entry.programs {
-            if categories.insert(program, variant.clone()).is_some() {
+            if categories.insert(program, variant(name)).is_some() {
                 return Err(format!("`{program}` has two categories"));
             }
         }
@@ -25,6 +20,7 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
     list(out, "CATEGORIES", "(&str, Category)", categories.iter(), |out, (name, variant)| {
         put(write!(out, "({name:?}, Category::{variant})"))
     })?;
+    cmdlets(out, tables)?;
     list(out, "WARNINGS", "Warning", tables.warning.iter(), |out, (code, entry)| warning(out, code, entry))?;
     list(out, "DESTROYS", "Destroys", tables.destroys.iter(), |out, (code, entry)| {
         let Destroys { message, command, words, flags, word_begins, target, whole, unless, text } = entry;
@@ -59,6 +55,48 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
             entry.message, entry.first, entry.then
         ))
     })
+}
+
+/// Writes the categories and warnings of cmdlets.
+fn cmdlets(out: &mut String, tables: &Tables) -> Result {
+    let mut categories = BTreeMap::new();
+    for (category, entry) in &tables.category {
+        for cmdlet in &entry.cmdlets {
+            let (name, parameter) = cmdlet.split_once(" -").unwrap_or((cmdlet, ""));
+            if !tables.cmdlet.contains_key(name) {
+                return Err(format!("the category `{category}` has the unknown cmdlet `{name}`"));
+            }
+            if categories.insert((name, std::cmp::Reverse(parameter)), category).is_some() {
+                return Err(format!("`{cmdlet}` has two categories"));
+            }
+        }
+    }
+    let entries = categories.into_iter();
+    list(
+        out,
+        "CMDLET_CATEGORIES",
+        "(&str, &str, Category)",
+        entries,
+        |out, ((name, parameter), category)| {
+            put(write!(out, "({name:?}, {:?}, Category::{})", parameter.0, variant(category)))
+        },
+    )?;
+    list(out, "CMDLET_WARNINGS", "CmdletWarning", tables.cmdlet_warning.iter(), |out, (code, entry)| {
+        reasoned(code, &entry.message)?;
+        if let Some(name) = entry.cmdlets.iter().find(|name| !tables.cmdlet.contains_key(*name)) {
+            return Err(format!("`cmdlet_warning.{code}` has the unknown cmdlet `{name}`"));
+        }
+        put(write!(
+            out,
+            "CmdletWarning {{ code: {code:?}, message: {:?}, cmdlets: &{:?}, parameters: &{:?} }}",
+            entry.message, entry.cmdlets, entry.parameters
+        ))
+    })
+}
+
+/// Returns the variant of a name in snake case.
+fn variant(name: &str) -> String {
+    format!("{}{}", name.get(..1).unwrap_or_default().to_uppercase(), name.get(1..).unwrap_or_default())
 }
 
 /// Writes a command with its words and flags.

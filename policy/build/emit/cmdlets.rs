@@ -70,6 +70,7 @@ impl<'t> Parameter<'t> {
             None => (text.split(' ').next()?, ParameterRole::Plain),
             Some((head, "read")) => (head, ParameterRole::Read),
             Some((head, "write")) => (head, ParameterRole::Write),
+            Some((head, "create")) => (head, ParameterRole::Create),
             Some((head, "delete")) => (head, ParameterRole::Delete),
             Some((head, "variable")) => (head, ParameterRole::Variable),
             Some(_) => return None,

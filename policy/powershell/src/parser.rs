@@ -62,7 +62,7 @@ struct Parser<'s, 'o> {
 #[derive(Clone, Copy)]
 struct Mark {
     at: usize,
-    lengths: [usize; 7],
+    lengths: [usize; 8],
 }
 
 impl<'s, 'o> Parser<'s, 'o> {
@@ -146,13 +146,15 @@ impl<'s, 'o> Parser<'s, 'o> {
             out.redirections.len(),
             out.variables.len(),
             out.constructs.len(),
+            out.pipelines.len(),
         ];
         Mark { at, lengths }
     }
 
     /// Goes back to a point and forgets what was found since.
     fn reset(&mut self, mark: Mark) {
-        let [commands, members, types, assignments, redirections, variables, constructs] = mark.lengths;
+        let [commands, members, types, assignments, redirections, variables, constructs, pipelines] =
+            mark.lengths;
         self.ahead = None;
         self.lexer.go_back(mark.at);
         self.out.commands.truncate(commands);
@@ -162,6 +164,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         self.out.redirections.truncate(redirections);
         self.out.variables.truncate(variables);
         self.out.constructs.truncate(constructs);
+        self.out.pipelines.truncate(pipelines);
     }
 
     fn set_mode(&mut self, mode: Mode) {
@@ -215,6 +218,15 @@ impl<'s, 'o> Parser<'s, 'o> {
         }
         self.ahead = None;
         self.lexer.skip_lines(semicolons)
+    }
+
+    /// Records the place of the value of these assignments, which ends at the current position.
+    fn value_ends(&mut self, first: usize, behind: usize, start: usize) {
+        let end = self.lexer.map.offset(self.mark().at);
+        let of_these = self.out.assignments.get_mut(first..behind).unwrap_or_default();
+        of_these
+            .iter_mut()
+            .for_each(|assignment| assignment.value = Some(Span { start, end: end.max(start) }));
     }
 
     fn construct(&mut self, kind: ConstructKind, name: Option<String>, span: Span) {

@@ -22,6 +22,8 @@ pub struct Script {
     pub variables: Vec<String>,
     /// Other parts with an effect of their own.
     pub constructs: Vec<Construct>,
+    /// The place of each pipeline that has several parts.
+    pub pipelines: Vec<Span>,
 }
 
 impl Script {
@@ -257,6 +259,8 @@ pub struct Assignment {
     pub variable: Option<String>,
     /// The place of the target.
     pub span: Span,
+    /// The place of the assigned value, with the operator before it. `None` for an increment.
+    pub value: Option<Span>,
 }
 
 /// A part with an effect of its own.

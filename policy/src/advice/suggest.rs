@@ -5,8 +5,9 @@ use crate::analysis::{Analysis, Found};
 use crate::decision::{Access, Reason};
 use crate::facts::{CommandFacts, Facts};
 use crate::paths::Located;
+use crate::powershell::Call;
 use crate::readonly;
-use crate::tables;
+use crate::tables::{self, CmdletEffect};
 
 /// The largest length of a suggested rule, in bytes.
 const LONGEST: usize = 200;
@@ -22,10 +23,6 @@ const NO_RULE_HELPS: &[&str] =
 /// would not allow the command.
 pub(super) fn rules(facts: &Facts<'_>, reasons: &[Reason]) -> Vec<String> {
     let no_rule_helps = reasons.iter().any(|reason| NO_RULE_HELPS.contains(&reason.code));
-    // Rules for commands of PowerShell are written by hand.
-    if facts.analysis.commands.iter().any(|found| found.in_powershell.is_some()) {
-        return Vec::new();
-    }
     if !facts.analysis.complete || !facts.analysis.problems.is_empty() || no_rule_helps {
         return Vec::new();
     }
@@ -83,10 +80,14 @@ fn path_rule(path: &Located, facts: &Facts<'_>) -> Option<String> {
 }
 
 fn command_rule(found: &Found) -> Option<String> {
-    let name = std::str::from_utf8(found.trusted_name()?).ok()?;
     let redirects = !found.redirects.iter().all(readonly::redirect_is_harmless);
+    if let Some(call) = found.call() {
+        return if redirects { None } else { cmdlet_rule(call) };
+    }
+    let tool = if found.in_powershell.is_some() { "PowerShell" } else { "Bash" };
+    let name = std::str::from_utf8(found.trusted_name()?).ok()?;
     if let Some(sub) = subcommand(found, name).filter(|_| !redirects) {
-        return Some(format!("Bash({name} {sub}:*)"));
+        return Some(format!("{tool}({name} {sub}:*)"));
     }
     let words: Option<Vec<&str>> = found
         .words
@@ -94,7 +95,23 @@ fn command_rule(found: &Found) -> Option<String> {
         .map(|word| word.text.as_deref().and_then(|text| std::str::from_utf8(text).ok()))
         .collect();
     let quoted: Vec<String> = std::iter::once(name).chain(words?.into_iter().skip(1)).map(quote).collect();
-    let rule = format!("Bash({})", quoted.join(" "));
+    let rule = format!("{tool}({})", quoted.join(" "));
+    (rule.len() <= LONGEST && !rule.contains('\n')).then_some(rule)
+}
+
+/// Returns a rule for exactly this call of a cmdlet. A cmdlet that may run something that its words do not show gets none.
+fn cmdlet_rule(call: &Call) -> Option<String> {
+    if call.hides || call.is_open || call.cmdlet.effect == CmdletEffect::Runs {
+        return None;
+    }
+    let mut words = vec![call.cmdlet.name.to_owned()];
+    for (name, values, _) in &call.parameters {
+        words.push(format!("-{name}"));
+        for value in values {
+            words.push(quote(std::str::from_utf8(value.text.as_deref()?).ok()?));
+        }
+    }
+    let rule = format!("PowerShell({})", words.join(" "));
     (rule.len() <= LONGEST && !rule.contains('\n')).then_some(rule)
 }
 

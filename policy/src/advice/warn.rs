@@ -8,7 +8,9 @@ use crate::facts::Facts;
 use crate::getopt::is_one_of;
 use crate::launch::{base_name, behind_options};
 use crate::parse::Word;
-use crate::tables::{Warning, WarningPair, WarningText, warning_pairs, warning_texts, warnings};
+use crate::tables::{
+    CmdletWarning, Warning, WarningPair, WarningText, cmdlet_warnings, warning_pairs, warning_texts, warnings,
+};
 
 pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
     let analysis = &facts.analysis;
@@ -17,6 +19,7 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
         let Some(program) = found.program().map(base_name) else {
             continue;
         };
+        out.extend(cmdlets(found));
         let known = warnings().iter().filter(|entry| is_program(entry.program, program));
         for entry in known.filter(|entry| applies(entry, program, found)) {
             out.push(remark(entry.code, entry.message, found));
@@ -28,6 +31,19 @@ pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
         }
     }
     out
+}
+
+/// Returns the warnings about a cmdlet.
+fn cmdlets(found: &Found) -> Vec<decision::Warning> {
+    let Some(call) = found.call().filter(|call| !call.switches_on("WhatIf")) else {
+        return Vec::new();
+    };
+    let applies = |entry: &&CmdletWarning| {
+        let given = entry.parameters.iter().any(|name| call.switches_on(name));
+        entry.cmdlets.contains(&call.cmdlet.name) && (entry.parameters.is_empty() || given)
+    };
+    let entries = cmdlet_warnings().iter().filter(applies);
+    entries.map(|entry| remark(entry.code, entry.message, found)).collect()
 }
 
 fn remark(code: &'static str, message: &str, found: &Found) -> decision::Warning {

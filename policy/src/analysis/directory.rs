@@ -36,6 +36,23 @@ impl Directory {
         Self { possible: (all.len() <= MOST).then(|| all.into()) }
     }
 
+    /// Returns the directories after a change that may fail. The last one is that of a change without a failure.
+    pub(super) fn or_entered(&self, target: &str) -> Self {
+        let Some(last) = self.last().map(|last| join(last, target)) else {
+            return Self::unknown();
+        };
+        let Some(possible) = self.or(&self.enter(target)).possible else {
+            return Self::unknown();
+        };
+        let others = possible.iter().filter(|path| **path != last).cloned();
+        Self { possible: Some(others.chain(std::iter::once(last.clone())).collect()) }
+    }
+
+    /// Returns the directory that no failure leads to.
+    pub(crate) fn last(&self) -> Option<&str> {
+        self.possible.as_ref()?.last().map(String::as_str)
+    }
+
     pub(crate) fn enter(&self, target: &str) -> Self {
         Self {
             possible: self.possible.as_ref().map(|all| all.iter().map(|base| join(base, target)).collect()),

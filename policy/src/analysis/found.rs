@@ -1,6 +1,6 @@
 //! The commands that were found in a text, each with its context.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::directory::Directory;
 use crate::decision::{Nesting, Span};
@@ -48,6 +48,29 @@ pub(crate) struct InPowerShell {
     pub(crate) readings: Vec<Vec<Word>>,
     /// Whether the text defines a function with its name.
     pub(crate) is_function: bool,
+    /// The call that a program's name stands for on Windows, if it changes something.
+    pub(crate) on_windows: Option<Call>,
+    /// The earlier parts of its pipeline, if it changes what they name.
+    pub(crate) fed: Option<Fed>,
+}
+
+/// The earlier parts of a pipeline.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fed {
+    /// The indices of their commands.
+    pub(crate) commands: Vec<usize>,
+    /// The text of an expression.
+    pub(crate) text: String,
+}
+
+/// A call of a static method of .NET that may change a file.
+#[derive(Debug, Clone)]
+pub(crate) struct MethodCall {
+    /// `type::method`, in lower case and without `system.`.
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<Word>,
+    pub(crate) span: Span,
+    pub(crate) directory: Directory,
 }
 
 impl Found {
@@ -60,6 +83,12 @@ impl Found {
     pub(crate) fn written_name(&self) -> Option<&[u8]> {
         let (name, _) = self.in_powershell.as_ref()?.elements.first()?;
         name.as_deref().map(str::as_bytes)
+    }
+
+    /// Returns the call of the cmdlet that it is, or that its name stands for on Windows.
+    pub(crate) fn call_anywhere(&self) -> Option<&Call> {
+        let own = self.in_powershell.as_ref()?;
+        own.call.as_ref().or(own.on_windows.as_ref())
     }
 
     /// Returns the program as it was written.
@@ -101,6 +130,12 @@ pub(crate) struct Analysis {
     pub(crate) environment: Vec<Assign>,
     /// Whether a part that is understood may run commands that were not found.
     pub(crate) hides: bool,
+    /// The parts of PowerShell texts that run something that the text gets from another host.
+    pub(crate) executed_downloads: Vec<Span>,
+    /// The static methods that PowerShell texts call.
+    pub(crate) methods: Vec<MethodCall>,
+    /// The strings that PowerShell texts assign to variables, by the variable in lower case.
+    pub(crate) constants: HashMap<String, Vec<String>>,
     /// The commands that may determine a nonzero exit code of the text, the last one first. Empty
     /// if they are unknown.
     pub(crate) endings: Vec<usize>,
@@ -161,7 +196,10 @@ impl Analysis {
         for problem in self.problems.iter_mut().chain(&mut self.notes) {
             problem.span = to(problem.span);
         }
-        self.nulls.iter_mut().for_each(|span| *span = to(*span));
+        let methods = self.methods.iter_mut().map(|call| &mut call.span);
+        for span in self.nulls.iter_mut().chain(&mut self.executed_downloads).chain(methods) {
+            *span = to(*span);
+        }
     }
 }
 

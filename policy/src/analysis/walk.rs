@@ -2,7 +2,9 @@
 //! commands directly follow their launcher.
 
 mod command;
+mod download;
 mod guess;
+mod pipeline;
 mod powershell;
 mod walker;
 

@@ -119,6 +119,13 @@ fn destroys_in_text(text: &[u8]) -> Option<Reason> {
     Some(Reason::new("destroys_work", message, None))
 }
 
+/// Reports whether the command deletes every file that it finds in irrecoverable work.
+pub(super) fn destroys_files(found: &Found, facts: &Facts<'_>) -> bool {
+    let program = found.program().map(base_name).unwrap_or_default();
+    let mut known = destroys().iter().filter(|entry| is_program(entry.command.program, program));
+    known.any(|entry| entry.target == Target::Here && does(entry, program, found, facts))
+}
+
 fn does(entry: &Destroys, program: &[u8], found: &Found, facts: &Facts<'_>) -> bool {
     if !applies(&entry.command, program, found) {
         return false;
@@ -173,7 +180,7 @@ fn operands(words: &[Word], found: &Found, places: &Places<'_>) -> Vec<Located> 
 }
 
 /// Reports whether the path is irrecoverable work, or everything in it.
-fn is_work(path: &Located, places: &Places<'_>) -> bool {
+pub(super) fn is_work(path: &Located, places: &Places<'_>) -> bool {
     match &path.glob {
         None => path.exact && is_root_of_work(&path.path, places),
         Some(glob) => {

@@ -1,6 +1,7 @@
 //! The verdict of each command of a compound, to explain the decision about the compound. It does not affect decisions.
 
 use super::allow;
+use super::builtin_deny;
 use super::confined;
 use super::match_rules::RuleSet;
 use super::powershell;
@@ -24,6 +25,9 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
         let outside = paths.iter().find(|reason| reason.command_index == Some(index));
         let (verdict, why) = rules
             .forbidding_rule(facts, index)
+            .filter(|(verdict, _)| *verdict == Verdict::Deny)
+            .or_else(|| builtin_deny::of_command(profile, facts, index).map(|reason| (Verdict::Deny, reason)))
+            .or_else(|| rules.forbidding_rule(facts, index))
             .or_else(|| of_powershell(rules, facts, index))
             .or_else(|| confined(index, profile, rules, facts, mode))
             .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))

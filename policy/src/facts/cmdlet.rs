@@ -2,16 +2,18 @@
 
 use crate::analysis::{Analysis, Found};
 use crate::decision::Span;
-use crate::paths::{self, Located, Places};
+use crate::parse::Word;
+use crate::paths::{self, Located, Places, WriterPaths};
 use crate::powershell::Call;
 use crate::readonly::{self, PathWord, Proof, Refusal};
+use crate::tables::names;
 
-/// Returns why a cmdlet is not read-only, if it is not, and its paths.
+/// Returns why a cmdlet is not read-only, if it is not, its paths, and those that it edits.
 pub(super) fn facts(
     found: &Found,
     analysis: &Analysis,
     places: &Places<'_>,
-) -> (Option<Refusal>, Vec<Located>) {
+) -> (Option<Refusal>, Vec<Located>, Option<WriterPaths>) {
     let call = found.call();
     let mut words: Vec<PathWord> = paths::redirect_writes(found).collect();
     let refusal = match call.map(|call| prove(call, found, analysis)) {
@@ -26,7 +28,23 @@ pub(super) fn facts(
         None => None,
     };
     let located = words.iter().flat_map(|word| paths::locate(word, &found.directory, places));
-    (refusal, located.filter(|located| located.path != "/dev/null").collect())
+    let writes =
+        call.filter(|call| is_edit(call)).map(|call| WriterPaths { paths: call.uses.clone(), is_edit: true });
+    (refusal, located.filter(|located| located.path != "/dev/null").collect(), writes)
+}
+
+/// Reports whether the mode that accepts edits covers the call: its words show every file, and it creates no link.
+fn is_edit(call: &Call) -> bool {
+    const PLAIN: [&[u8]; 2] = [b"file", b"directory"];
+    let plain = |value: &Word| {
+        value.text.as_ref().is_some_and(|text| PLAIN.contains(&text.to_ascii_lowercase().as_slice()))
+    };
+    let mut types = call.parameters.iter().filter(|(name, ..)| *name == "ItemType");
+    names::is_edit_by_powershell(call.cmdlet.name)
+        && !call.hides
+        && !call.is_open
+        && call.uses.iter().all(|used| used.word.text.is_some())
+        && types.all(|(_, values, _)| values.iter().all(plain))
 }
 
 fn prove(call: &Call, found: &Found, analysis: &Analysis) -> Proof {

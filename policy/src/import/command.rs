@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use crate::decision::Verdict;
 use crate::tables::names::is_trusted_directory;
 
+mod powershell;
+
 /// The largest number of Airlock rules that one rule is converted to.
 const MOST: usize = 8;
 
@@ -25,9 +27,8 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
         None | Some("*" | ":*") => return Ok(vec![tool.to_owned()]),
         Some(body) => body,
     };
-    if tool == "PowerShell" && body.contains(['\'', '"', '`', '\\']) {
-        return Err("the rule has PowerShell quotes or escapes; Airlock's rules use those of bash".to_owned());
-    }
+    let of_bash = if tool == "PowerShell" { Some(powershell::as_bash(body)?) } else { None };
+    let body = of_bash.as_deref().unwrap_or(body);
     let (head, prefix) = match body.strip_suffix(":*") {
         Some(head) => (head, true),
         None => (body, false),

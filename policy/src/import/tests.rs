@@ -168,13 +168,53 @@ fn a_profile_decides_as_the_settings_mean() {
     }
 }
 
+/// Settings for PowerShell, and the expected verdicts of texts.
+const POWERSHELL: &[(&str, &[(&str, Verdict)])] = &[
+    (
+        r#"{"permissions": {"allow": ["PowerShell(New-Item:*)", "PowerShell(make *)"]}}"#,
+        &[
+            ("ni x", Allow),
+            ("New-Item x -Force", Allow),
+            ("make all", Allow),
+            ("ri x", Ask),
+            ("ni x; ri y", Ask),
+        ],
+    ),
+    (
+        r#"{"permissions": {"deny": ["PowerShell(Remove-Item:*)"], "ask": ["PowerShell(gci *)"]}}"#,
+        &[("del x", Deny), ("& 'ri' x", Deny), ("gci x", Ask), ("Get-Content x", Allow)],
+    ),
+    (
+        r#"{"permissions": {"allow": ["PowerShell(Set-Content 'a b' *)", "PowerShell(ni sub\\x)"]}}"#,
+        &[("sc a x", Ask), ("Set-Content 'a b' x", Allow), ("Set-Content 'a c' x", Ask), ("ni y", Ask)],
+    ),
+    (
+        r#"{"permissions": {"deny": ["PowerShell(echo \"it`\"s\")", "PowerShell(echo 'it''s')", "PowerShell(echo a` b)"]}}"#,
+        &[("echo 'it\"s'", Deny), ("echo \"it's\"", Deny), ("echo 'a b'", Deny), ("echo its", Allow)],
+    ),
+    (r#"{"permissions": {"allow": ["PowerShell"]}}"#, &[("New-Item x", Allow), ("iex $x", Ask)]),
+];
+
+#[test]
+fn rules_for_powershell_keep_their_meaning() {
+    for (settings, texts) in POWERSHELL {
+        let (profile, left_out) = imported(settings);
+        assert!(left_out.is_empty(), "{settings}: {left_out:?}");
+        for (text, verdict) in *texts {
+            let request = Request { shell: crate::Shell::Pwsh, ..Request::bash(text.as_bytes()) };
+            let decision = crate::decide(&request, &profile);
+            assert_eq!(decision.verdict, *verdict, "{settings}\n{text}\n{:?}", decision.reasons);
+        }
+    }
+}
+
 #[test]
 fn what_has_no_equal_is_left_out_with_place_and_reason() {
     let settings = r#"{
         "permissions": {
             "allow": ["WebSearch", "mcp__github__list", "Bash(./run.sh)", "Bash(a && b)", "Bash(echo 'x)",
                       7, "Bash(X=1 make)", "Bash(rm $X)", "Grep", "", "Bash(a", "Bash(a*b*c*d*e*f x)"],
-            "deny": ["Read(../x)", "Read(!x)", "Read(C:\\x)", "Read(~other/x)", "PowerShell(Get-Item 'x')"],
+            "deny": ["Read(../x)", "Read(!x)", "Read(C:\\x)", "Read(~other/x)", "PowerShell(Get-Item 'x)"],
             "ask": "Bash",
             "defaultMode": "dontAsk",
             "additionalDirectories": ["../docs", "/ok"],

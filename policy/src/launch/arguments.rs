@@ -20,9 +20,12 @@ const SWITCHES: &[(&str, &str)] = &[
 /// Parameters with a value that does not affect what runs.
 const VALUES: &[(&str, &str)] = &[("inputformat", "inp"), ("outputformat", "o"), ("windowstyle", "w")];
 
-/// Returns the text of `-Command` or `-EncodedCommand`, and its place. `None` if it is not known, or if something else
-/// may run, such as a profile.
-pub(super) fn script(words: &[Word]) -> Option<(Vec<u8>, Span)> {
+/// The text of PowerShell, and its place.
+type Script = (Vec<u8>, Span);
+
+/// Returns the text of `-Command` or `-EncodedCommand`, and whether no profile runs before it. `None` if it is not known,
+/// or if something else may run.
+pub(super) fn script(words: &[Word]) -> Option<(Script, bool)> {
     let mut rest = words.iter();
     let mut no_profile = false;
     loop {
@@ -32,11 +35,11 @@ pub(super) fn script(words: &[Word]) -> Option<(Vec<u8>, Span)> {
             no_profile = true;
         } else if names(&name, "command", "c") {
             let words: Vec<&Word> = rest.collect();
-            return text(&words).filter(|_| no_profile);
+            return text(&words).map(|script| (script, no_profile));
         } else if names(&name, "encodedcommand", "e") || name == "ec" {
             let encoded = rest.next()?;
             let ends = rest.next().is_none();
-            return decoded(encoded).filter(|_| no_profile && ends);
+            return decoded(encoded).filter(|_| ends).map(|script| (script, no_profile));
         } else if VALUES.iter().any(|(full, least)| names(&name, full, least)) {
             rest.next()?;
         } else if !SWITCHES.iter().any(|(full, least)| names(&name, full, least)) {
@@ -57,14 +60,14 @@ fn names(text: &str, full: &str, least: &str) -> bool {
     full.starts_with(text) && text.len() >= least.len()
 }
 
-fn text(words: &[&Word]) -> Option<(Vec<u8>, Span)> {
+fn text(words: &[&Word]) -> Option<Script> {
     let (first, last) = (words.first()?, words.last()?);
     let parts: Option<Vec<&[u8]>> = words.iter().map(|word| word.text.as_deref()).collect();
     let text = parts?.join(&b' ');
     (text != b"-").then(|| (text, Span::new(first.span.start, last.span.end.max(first.span.end))))
 }
 
-fn decoded(word: &Word) -> Option<(Vec<u8>, Span)> {
+fn decoded(word: &Word) -> Option<Script> {
     let bytes = STANDARD.decode(word.text.as_deref()?).ok()?;
     let (pairs, rest) = bytes.as_chunks::<2>();
     let units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();

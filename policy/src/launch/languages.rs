@@ -118,8 +118,9 @@ pub(super) fn powershell(rest: &[Word]) -> Launches {
         rest.iter().map(|word| word.text.as_deref().unwrap_or(&word.lead)).collect::<Vec<_>>().join(&b' ');
     let is_dash = |word: &Word| word.text.as_deref() == Some(b"-");
     let reads_input = own.is_empty() || own.iter().any(|word| word.text.is_none() || is_dash(word));
-    let script = arguments::script(rest);
-    Launches { powershell: Some(PowerShell { script, text, reads_input }), ..Launches::default() }
+    let (script, is_all) = arguments::script(rest).unzip();
+    let is_all = is_all == Some(true);
+    Launches { powershell: Some(PowerShell { script, is_all, text, reads_input }), ..Launches::default() }
 }
 
 fn folded(word: &Word) -> Option<Vec<u8>> {

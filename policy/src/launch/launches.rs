@@ -61,8 +61,10 @@ impl Launches {
 /// PowerShell text in a command.
 #[derive(Debug)]
 pub(crate) struct PowerShell {
-    /// The text of `-Command` or `-EncodedCommand`, if it is all that runs.
+    /// The text of `-Command` or `-EncodedCommand`.
     pub(crate) script: Option<(Vec<u8>, Span)>,
+    /// Whether that text is all that runs. Otherwise a profile may run first.
+    pub(crate) is_all: bool,
     /// The known words of the command, joined.
     pub(crate) text: Vec<u8>,
     /// Whether it may also run its standard input.

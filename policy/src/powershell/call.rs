@@ -38,6 +38,15 @@ impl Call {
         self.is_open || self.parameters.iter().any(|(name, ..)| *name == wanted)
     }
 
+    /// Reports whether the switch with this full name is on.
+    pub(crate) fn switches_on(&self, wanted: &str) -> bool {
+        let off = |word: &Word| matches!(word.written.to_ascii_lowercase().as_slice(), b"$false" | b"0");
+        let mut given = self.parameters.iter().filter(|(name, ..)| *name == wanted);
+        given.any(|(_, values, _)| {
+            !values.iter().any(|value| off(value) || value.text.as_deref() == Some(b"0"))
+        })
+    }
+
     /// Reports whether a rule in lower case may apply to the call. The order of parameters and their spelling do not
     /// matter. The readings start with the names that the command has.
     pub(crate) fn may_match(
@@ -74,6 +83,9 @@ impl Call {
 
     /// Reports whether a rule applies to the call, whatever its unknown values are.
     pub(crate) fn must_match(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {
+        if pattern.elements() == [Element::AnyWords] {
+            return true;
+        }
         let lowered = pattern.lowered();
         let Some((name, rest)) = lowered.elements().split_first() else {
             return false;

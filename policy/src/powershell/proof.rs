@@ -50,7 +50,7 @@ pub(super) fn prove(cmdlet: &'static Cmdlet, binding: &Binding, context: &Contex
                 }
             }
             ParameterRole::Read => paths.extend(reads(bound, context)?),
-            ParameterRole::Write | ParameterRole::Delete => {
+            ParameterRole::Write | ParameterRole::Create | ParameterRole::Delete => {
                 let message = format!("`-{}` names a file that is changed", bound.parameter.name());
                 return refuse("dangerous_flag", message, span);
             }
@@ -125,9 +125,11 @@ pub(super) fn uses(binding: &Binding, context: &Context<'_>) -> (Vec<PathWord>, 
             ParameterRole::Plain | ParameterRole::Variable => continue,
             ParameterRole::Read => Access::Read,
             ParameterRole::Write => Access::Write,
+            ParameterRole::Create => Access::Create,
             ParameterRole::Delete => Access::Delete,
         };
-        let globs = !bound.parameter.name().starts_with("Literal") && access != Access::Write;
+        // A cmdlet also expands the path that it writes.
+        let globs = !bound.parameter.name().starts_with("Literal");
         for argument in bound.arguments().iter().flat_map(flattened) {
             let span = (context.place)(argument.span);
             match target(argument, context.home, globs, span) {

@@ -1,7 +1,7 @@
 //! Names of commands, as PowerShell 7 resolves them on Linux.
 
 use crate::tables::cmdlets::{self, Cmdlet};
-use crate::tables::names;
+use crate::tables::{CmdletEffect, names};
 
 /// Verbs with which a command that is not in the tables may run something that its words do not show.
 const RUNNING_VERBS: &[&str] = &[
@@ -39,6 +39,12 @@ pub(crate) fn resolve(name: &str) -> Resolved {
         return Resolved::UnknownCmdlet;
     }
     Resolved::Program
+}
+
+/// Returns the cmdlet that changes something and that the name of a program stands for on Windows.
+pub(crate) fn on_windows(name: &str) -> Option<&'static Cmdlet> {
+    let cmdlet = cmdlets::windows_alias(name).and_then(cmdlets::cmdlet)?;
+    (cmdlet.effect != CmdletEffect::Reads).then_some(cmdlet)
 }
 
 /// Returns the name without a qualifier that names a built-in module. `None` if the qualifier is unknown.

@@ -2,14 +2,22 @@
 
 use crate::launch::base_name;
 use crate::rules::{Rule, Rules, Tool, matching::Element};
-use crate::tables::names::protected_names;
-use crate::tables::{self, Launcher, interpreter};
+use crate::tables::names::{protected_names, runs_anything_in_powershell};
+use crate::tables::{self, CmdletEffect, Launcher, cmdlets, interpreter};
 
 /// Reports whether a prefix rule for this program would allow any command. This holds if it runs commands from its
 /// arguments, or text in a programming language.
 pub(crate) fn runs_anything(program: &[u8]) -> bool {
     let launches = tables::launcher(&[program]).is_some_and(Launcher::is_told);
-    launches || interpreter(program).is_some_and(|language| !language.texts.is_empty())
+    let language = || interpreter(program).is_some_and(|language| !language.texts.is_empty());
+    launches || language() || is_runner_of_powershell(program)
+}
+
+/// Reports whether the command runs text or programs in PowerShell, also on Windows.
+fn is_runner_of_powershell(name: &[u8]) -> bool {
+    let lower = String::from_utf8_lossy(name).to_ascii_lowercase();
+    let told = cmdlets::alias(&lower).map_or(lower.clone(), str::to_ascii_lowercase);
+    runs_anything_in_powershell(&told)
 }
 
 /// Returns warnings about allow rules that permit more than they seem to.
@@ -45,10 +53,18 @@ fn is_over_broad(rule: &Rule) -> bool {
     };
     let mut full: Vec<&[u8]> = vec![&name];
     open && (runs_anything(&name)
+        || (rule.tool() == Tool::PowerShell && runs_what_is_not_shown(&name))
         || subcommands.iter().any(|word| {
             full.push(word);
             tables::launcher(&full).is_some_and(Launcher::is_told)
         }))
+}
+
+/// Reports whether the cmdlet may run something that its words do not show.
+fn runs_what_is_not_shown(name: &[u8]) -> bool {
+    let name = String::from_utf8_lossy(name);
+    let cmdlet = cmdlets::cmdlet(cmdlets::alias(&name).unwrap_or(&name));
+    cmdlet.is_some_and(|cmdlet| cmdlet.effect == CmdletEffect::Runs)
 }
 
 /// Returns a program's name in PowerShell's form, which ignores case and the extension.

@@ -1,5 +1,6 @@
 //! The built-in profiles.
 
+use super::deny::BuiltinDenyRules;
 use super::network::Network;
 use super::resolved::Profile;
 use crate::decision::PolicyVersion;
@@ -50,8 +51,13 @@ fn demo(base: Profile) -> Profile {
     let none: &[&str] = &[];
     Profile {
         name: "demo".to_owned(),
-        description: "like `sandboxed`, with one deny rule and one ask rule".to_owned(),
-        rules: Rules::parse(none, &["Bash(make:*)"], &["Bash(git push:*)"]).unwrap_or_default(),
+        description: "like `sandboxed`, with a few deny and ask rules".to_owned(),
+        rules: Rules::parse(
+            none,
+            &["Bash(make:*)", "PowerShell(Remove-Item -Recurse:*)"],
+            &["Bash(git push:*)"],
+        )
+        .unwrap_or_default(),
         ..base
     }
 }
@@ -65,6 +71,7 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
         default_mode: Mode::Default,
         rules: Rules::default(),
         shadow: Rules::default(),
+        builtin_deny: BuiltinDenyRules::default(),
         auto_allow: false,
         allow_confined: false,
         allow_unsandboxed: false,

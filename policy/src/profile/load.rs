@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::builtin;
 use super::case::{self, Case};
+use super::deny;
 use super::network;
 use super::problem::{ProblemCollector, ProfileError};
 use super::resolved::Profile;
@@ -56,6 +57,8 @@ struct Section {
     deny: Vec<Spanned<String>>,
     #[serde(default)]
     shadow: Shadow,
+    #[serde(default)]
+    powershell: deny::Given,
     auto_allow_if_sandboxed: Option<bool>,
     allow_confined: Option<bool>,
     allow_unsandboxed: Option<bool>,
@@ -160,6 +163,7 @@ fn apply(source: &mut ProblemCollector<'_>, profile: &mut Profile, section: &Sec
         deny: rules(source, "policy.shadow.deny", &section.shadow.deny),
     };
     profile.shadow.extend(&shadow);
+    profile.builtin_deny.apply(&section.powershell);
     too_many(source, "policy", &profile.rules);
     too_many(source, "policy.shadow", &profile.shadow);
     for (index, directory) in section.additional_directories.iter().enumerate() {

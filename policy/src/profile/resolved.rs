@@ -4,14 +4,15 @@ use airlock_network::Layers;
 use sha2::{Digest, Sha256};
 
 use super::breadth::over_broad;
+use super::deny::BuiltinDenyRules;
 use super::network::Network;
 use crate::decision::PolicyVersion;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
-use crate::tables::{self, names};
+use crate::tables::{self, BuiltinDeny, names};
 
 /// The version of the policy's code. Change it whenever the code decides differently. The tables are hashed separately.
-const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 4");
+const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 5");
 
 /// A resolved profile, as far as the policy uses it.
 #[derive(Debug, Clone)]
@@ -22,6 +23,7 @@ pub struct Profile {
     pub(super) default_mode: Mode,
     pub(super) rules: Rules,
     pub(super) shadow: Rules,
+    pub(super) builtin_deny: BuiltinDenyRules,
     pub(super) auto_allow: bool,
     pub(super) allow_confined: bool,
     pub(super) allow_unsandboxed: bool,
@@ -145,6 +147,11 @@ impl Profile {
         names::base()
     }
 
+    /// Reports whether the built-in deny rule for PowerShell applies.
+    pub(crate) fn applies(&self, rule: BuiltinDeny) -> bool {
+        self.builtin_deny.applies(rule)
+    }
+
     /// Returns warnings about over-broad rules.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
@@ -187,6 +194,7 @@ impl Profile {
         field(&format!("{} {} {}", self.auto_allow, self.allow_unsandboxed, self.unsandboxed_without_asking));
         self.additional_directories.iter().for_each(|dir| field(dir));
         field(&format!("confined {}", self.allow_confined));
+        field(&format!("{:?}", self.builtin_deny));
         field("readable");
         self.readable_roots.iter().for_each(|root| field(root));
         field("excluded");

@@ -21,6 +21,11 @@ impl Unquoted {
         Self { text: unquote(text), inner: unquote(&words_given(text)), bare }
     }
 
+    /// Returns the text.
+    pub(crate) fn into_text(self) -> Vec<u8> {
+        self.text
+    }
+
     /// Converts PowerShell text to the form in which PowerShell compares names.
     pub(crate) fn of_powershell(text: &[u8]) -> Self {
         Self { text: powershell(text), inner: Vec::new(), bare: Vec::new() }

@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 
 use super::cmdlets::{Cmdlet, Parameter};
 use super::entries::{
-    Check, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys, Operands, Options, Program,
-    Shape, Warning, WarningPair, WarningText, Writer,
+    Check, CmdletWarning, Denied, Destroys, Exit, Flag, Global, Interpreter, Launcher, Network, Obeys,
+    Operands, Options, Program, Shape, Warning, WarningPair, WarningText, Writer,
 };
 use super::kinds::{
-    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+    BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,
+    Takes, Target,
 };
 use crate::decision::{Access, Category};
 

@@ -1,7 +1,7 @@
 //! The types of the entries in the tables. They contain no data, and no lookups other than of a flag by its name.
 
 use super::Takes;
-use super::kinds::{Format, Joined, Names, Runs, Scripts, Search, Target};
+use super::kinds::{BuiltinDeny, Format, Joined, Names, Runs, Scripts, Search, Target};
 use crate::decision::Access;
 
 /// The meaning of a program's operands.
@@ -197,6 +197,16 @@ pub(crate) struct Destroys {
     pub(crate) text: &'static [&'static str],
 }
 
+/// Cmdlets to warn about.
+#[derive(Debug)]
+pub(crate) struct CmdletWarning {
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
+    pub(crate) cmdlets: &'static [&'static str],
+    /// Parameters of which one must be given.
+    pub(crate) parameters: &'static [&'static str],
+}
+
 /// Texts to warn about when these programs receive them.
 #[derive(Debug)]
 pub(crate) struct WarningText {
@@ -316,6 +326,23 @@ impl Options {
     fn flag(&self, index: usize) -> Option<&'static Flag> {
         self.flags.get(index)
     }
+}
+
+/// Commands, or writes, that a built-in deny rule for PowerShell denies.
+#[derive(Debug)]
+pub(crate) struct Denied {
+    pub(crate) rule: BuiltinDeny,
+    pub(crate) message: &'static str,
+    /// Parameters of which one must be given.
+    pub(crate) parameters: &'static [&'static str],
+    /// Patterns of which one must match a word.
+    pub(crate) values: &'static [&'static str],
+    /// Arguments that are harmless if there is no other one.
+    pub(crate) alone: &'static [&'static str],
+    /// Whether only the deletion of what cannot be recovered is denied.
+    pub(crate) lost: bool,
+    /// Patterns of paths that no command may change.
+    pub(crate) writes: &'static [&'static str],
 }
 
 /// A program that connects to other hosts.

@@ -158,6 +158,20 @@ pub(crate) enum Names {
     HostAndPort,
 }
 
+/// A built-in deny rule for PowerShell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BuiltinDeny {
+    /// Code from another host is run.
+    DownloadAndExecute,
+    /// The workspace, a repository, or something outside is deleted.
+    IrreversibleDestruction,
+    /// Code is made to run later, or at a start.
+    Persistence,
+    /// Code runs with more rights.
+    Elevation,
+}
+
 /// The effect of a cmdlet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -188,6 +202,8 @@ pub(crate) enum ParameterRole {
     Read,
     /// A path that is written.
     Write,
+    /// A path that is created, or a directory in which something is created.
+    Create,
     /// A path that is deleted.
     Delete,
     /// The name of a variable that is set.

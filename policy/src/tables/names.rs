@@ -176,3 +176,44 @@ pub(crate) fn is_powershell_module(name: &str) -> bool {
 pub(crate) fn is_powershell_property(name: &str) -> bool {
     listed(data::POWERSHELL_PROPERTIES, name.as_bytes()).is_some()
 }
+
+/// Reports whether the command, in lower case, gets something from another host.
+pub(crate) fn downloads(command: &str) -> bool {
+    listed(data::POWERSHELL_DOWNLOADS, command.as_bytes()).is_some()
+}
+
+/// Reports whether objects of the type, in lower case and without `system.`, get something from another host.
+pub(crate) fn is_download_type(name: &str) -> bool {
+    listed(data::POWERSHELL_DOWNLOAD_TYPES, name.as_bytes()).is_some()
+}
+
+/// Reports whether the method, in lower case, gets something from another host.
+pub(crate) fn is_download_method(name: &str) -> bool {
+    listed(data::POWERSHELL_DOWNLOAD_METHODS, name.as_bytes()).is_some()
+}
+
+/// Reports whether the cmdlet, in lower case, runs its arguments, or a file that these name.
+pub(crate) fn executes(cmdlet: &str) -> bool {
+    listed(data::POWERSHELL_EXECUTES, cmdlet.as_bytes()).is_some()
+}
+
+/// Reports whether the method runs its arguments, or turns them into code. It is `type::method` or `.method`, in lower
+/// case and without `system.`.
+pub(crate) fn is_execute_method(name: &str) -> bool {
+    listed(data::POWERSHELL_EXECUTE_METHODS, name.as_bytes()).is_some()
+}
+
+/// Returns the variables and expressions of PowerShell that stand for a directory, in lower case, with that directory.
+pub(crate) fn powershell_places() -> impl Iterator<Item = (&'static str, &'static str)> {
+    data::POWERSHELL_PLACES.iter().copied()
+}
+
+/// Reports whether the command, in lower case, runs text or programs in PowerShell or on Windows.
+pub(crate) fn runs_anything_in_powershell(name: &str) -> bool {
+    listed(data::POWERSHELL_RUNS_ANYTHING, name.as_bytes()).is_some()
+}
+
+/// Reports whether the cmdlet edits files, so that the mode that accepts edits covers it.
+pub(crate) fn is_edit_by_powershell(cmdlet: &str) -> bool {
+    listed(data::POWERSHELL_EDITS, cmdlet.as_bytes()).is_some()
+}

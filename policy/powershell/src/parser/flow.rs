@@ -63,13 +63,15 @@ impl Flow for Parser<'_, '_> {
             return self.fault("missing_variable", &variable);
         }
         let span = self.place(&variable);
-        self.out.assignments.push(Assignment { variable: Some(variable.value), span });
+        let first = self.out.assignments.len();
+        self.out.assignments.push(Assignment { variable: Some(variable.value), span, value: None });
         self.skip_lines()?;
         self.expect(Kind::Keyword(Keyword::In), "missing_in")?;
         self.skip_lines()?;
         if self.deeper(Self::pipeline_chain)?.is_none() {
             return self.missing("missing_expression");
         }
+        self.value_ends(first, first + 1, span.end);
         self.skip_lines()?;
         self.expect(Kind::RParen, "missing_parenthesis")?;
         self.required_block()

@@ -18,10 +18,15 @@ impl Pipelines for Parser<'_, '_> {
         })?;
         if let (Some(target), Some(operator)) = (&expression, operator) {
             let span = target.span;
+            let first = self.out.assignments.len();
             self.assigned(target, operator == Kind::Equals)?;
+            let behind = self.out.assignments.len();
             self.skip_lines()?;
             return match self.deeper(Statements::statement)? {
-                Some(value) => Ok(Some(Span { start: span.start, end: value.end })),
+                Some(value) => {
+                    self.value_ends(first, behind, span.end);
+                    Ok(Some(Span { start: span.start, end: value.end }))
+                }
                 None => self.missing("missing_value"),
             };
         }
@@ -75,6 +80,7 @@ impl Pipelines for Parser<'_, '_> {
 fn pipeline(parser: &mut Parser<'_, '_>, first: Option<Expr>) -> Parse<Option<Span>> {
     let mut expression = first;
     let mut whole: Option<Span> = None;
+    let mut parts = 0;
     loop {
         if expression.is_none() {
             expression = parser.in_mode(Mode::Expression, |parser| parser.expression(false))?;
@@ -84,6 +90,7 @@ fn pipeline(parser: &mut Parser<'_, '_>, first: Option<Expr>) -> Parse<Option<Sp
             Some(expression) => Some(redirected(parser, expression.span)?),
             None => parser.command(whole.is_some())?,
         };
+        parts += 1;
         match part {
             Some(span) => whole.get_or_insert(span).end = span.end,
             None if whole.is_some() || parser.peek()? == Kind::Pipe => return parser.missing("empty_part"),
@@ -107,7 +114,10 @@ fn pipeline(parser: &mut Parser<'_, '_>, first: Option<Expr>) -> Parse<Option<Sp
             | Kind::EndOfInput
             | Kind::AndAnd
             | Kind::OrOr
-            | Kind::Ampersand => return Ok(whole),
+            | Kind::Ampersand => {
+                parser.out.pipelines.extend(whole.filter(|_| parts > 1));
+                return Ok(whole);
+            }
             _ => return parser.missing("unexpected_token"),
         }
     }

@@ -28,7 +28,8 @@ impl Walker<'_> {
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
         let named = assignments.iter().any(|assign| assign.name == walker::START_FILE_VARIABLE);
         self.note_start_file(named, launched.interactive, span);
-        let script = launched.powershell.as_mut().and_then(|given| given.script.take());
+        let script =
+            launched.powershell.as_mut().and_then(|given| Some((given.script.take()?, given.is_all)));
         let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
         let index = self.push(Found {
             words: words.to_vec(),
@@ -59,8 +60,8 @@ impl Walker<'_> {
                 self.substitutions(&word.substitutions);
             }
         }
-        if let Some((text, place)) = script.filter(|_| self.shells < limits::MAX_SHELL_DEPTH) {
-            self.powershell_by(index, &text, place);
+        if let Some(((text, place), is_all)) = script.filter(|_| self.shells < limits::MAX_SHELL_DEPTH) {
+            self.powershell_by(index, &text, place, is_all);
         }
         // No rule covers code that the shell runs from a file.
         self.out.complete &= !launched.unseen;

@@ -4,12 +4,14 @@
 use std::collections::HashSet;
 
 use airlock_powershell::{
-    Command, ConstructKind, Element, Redirection, RedirectionTarget, Script, Span as Place, Value,
+    Command, ConstructKind, Element, Member, Redirection, RedirectionTarget, Script, Span as Place, Target,
+    Value,
 };
 
 use super::walker::Walker;
+use super::{download, pipeline};
 use crate::analysis::directory::Directory;
-use crate::analysis::found::{Found, InPowerShell};
+use crate::analysis::found::{Found, InPowerShell, MethodCall};
 use crate::decision::{Nesting, Span};
 use crate::launch::Launch;
 use crate::limits;
@@ -28,6 +30,10 @@ struct Text<'t> {
 impl Text<'_> {
     fn place(&self, at: Place) -> Span {
         self.within.unwrap_or_else(|| Span::new(at.start, at.end))
+    }
+
+    fn written(&self, at: Place) -> Vec<u8> {
+        self.text.get(at.start..at.end).unwrap_or_default().as_bytes().to_vec()
     }
 }
 
@@ -70,9 +76,18 @@ impl Walker<'_> {
                 self.entry(&[], &[], &redirects, &[], text.place(redirection.span));
             }
         }
+        self.out.constants.extend(pipeline::constants(script, text.text));
+        let mut starts = Vec::with_capacity(script.commands.len());
         for command in &script.commands {
+            starts.push(self.out.commands.len());
             self.powershell_command(command, text);
         }
+        self.feed(script, text.text, &starts);
+        let methods = script.members.iter().filter_map(|member| self.method(member, text));
+        let methods: Vec<MethodCall> = methods.collect();
+        self.out.methods.extend(methods);
+        let executed = download::executed(script, text.text, &starts, &self.out.commands);
+        self.out.executed_downloads.extend(executed.into_iter().map(|place| text.place(place)));
     }
 
     fn powershell_command(&mut self, command: &Command, text: &Text<'_>) {
@@ -88,12 +103,19 @@ impl Walker<'_> {
             is_function: text.functions.contains(&name.to_ascii_lowercase()),
             readings: command.name().map_or_else(Vec::new, |name| readings(name, &words)),
             call: None,
+            on_windows: None,
+            fed: None,
         };
         let index = self.out.commands.len();
         let block = matches!(first_value(command), Some(Value::ScriptBlock));
         match command.name().map(powershell::resolve) {
             None if block => self.add_powershell(Found { span, redirects, ..Found::default() }, own),
             None => {
+                own.readings = self
+                    .possible_names(command, text)
+                    .iter()
+                    .flat_map(|name| readings(name, &words))
+                    .collect();
                 let rest = words.into_iter().skip(1);
                 let words = std::iter::once(Word::unknown(true, span)).chain(rest).collect();
                 self.add_powershell(Found { words, span, redirects, opaque: true, ..Found::default() }, own);
@@ -111,6 +133,8 @@ impl Walker<'_> {
                 self.run_by_cmdlet(index, &call);
             }
             Some(resolved) => {
+                let cmdlet = powershell::on_windows(name);
+                own.on_windows = cmdlet.map(|cmdlet| Call::new(cmdlet, command, text.text, &home, &place));
                 self.entry(&words, &[], &redirects, &[], span);
                 if let Some(found) = self.out.commands.get_mut(index) {
                     found.opaque |= !matches!(resolved, Resolved::Program);
@@ -118,6 +142,36 @@ impl Walker<'_> {
                 }
             }
         }
+    }
+
+    /// Returns the call of a static method that changes files or runs programs.
+    fn method(&self, member: &Member, text: &Text<'_>) -> Option<MethodCall> {
+        let (Target::Type(of), Some(arguments)) = (&member.target, &member.arguments) else {
+            return None;
+        };
+        let name = format!("{of}::{}", member.name.as_deref()?).to_ascii_lowercase();
+        let arguments = arguments.iter().map(|argument| {
+            let place = text.place(argument.span);
+            match argument.value.as_string() {
+                Some(known) => Word::known(known.as_bytes(), place),
+                None => Word { written: text.written(argument.span), ..Word::unknown(true, place) },
+            }
+        });
+        Some(MethodCall {
+            name: name.strip_prefix("system.").map(str::to_owned).unwrap_or(name),
+            arguments: arguments.collect(),
+            span: text.place(member.span),
+            directory: self.directory.clone(),
+        })
+    }
+
+    /// Returns names that the command may have if its name is not a constant.
+    fn possible_names(&self, command: &Command, text: &Text<'_>) -> Vec<String> {
+        let Some(Element::Argument(name)) = command.elements.first() else {
+            return Vec::new();
+        };
+        let written = String::from_utf8_lossy(&text.written(name.span)).into_owned();
+        powershell::possible_values(&written, &self.out.constants)
     }
 
     fn add_powershell(&mut self, found: Found, own: InPowerShell) {
@@ -137,9 +191,7 @@ impl Walker<'_> {
         let plain = |path: &&str| !path.contains([':', '~', '*', '?', '[', '+']) && !path.starts_with('-');
         self.directory = match target.filter(plain) {
             // The directory may not exist.
-            Some(path) if command.within.is_none() => {
-                self.directory.or(&self.directory.enter(&path.replace('\\', "/")))
-            }
+            Some(path) if command.within.is_none() => self.directory.or_entered(&path.replace('\\', "/")),
             _ => Directory::unknown(),
         };
     }
@@ -181,11 +233,12 @@ impl Walker<'_> {
 
     /// Adds the commands of a PowerShell text that `pwsh` runs. If they are all that runs, the text itself does not have
     /// to be compared with rules.
-    pub(super) fn powershell_by(&mut self, index: usize, text: &[u8], span: Span) {
+    pub(super) fn powershell_by(&mut self, index: usize, text: &[u8], span: Span, is_all: bool) {
         let outer = (std::mem::replace(&mut self.out.complete, true), std::mem::take(&mut self.out.hides));
         self.nested_powershell(index, text, span);
         let launched = self.out.commands.get(index + 1..).unwrap_or_default();
-        let all_seen = self.out.complete
+        let all_seen = is_all
+            && self.out.complete
             && !self.out.hides
             && !launched.iter().any(|found| found.opaque || found.powershell.is_some());
         self.out.complete &= outer.0;
@@ -218,7 +271,12 @@ impl Walker<'_> {
             op: RedirOp::Write,
             text: if *appends { ">>" } else { ">" },
             descriptor: None,
-            target: Some(target.unwrap_or_else(|| Word::unknown(true, span))),
+            target: Some(
+                target.unwrap_or_else(|| Word {
+                    written: text.written(name.span),
+                    ..Word::unknown(true, span)
+                }),
+            ),
             span: text.place(redirection.span),
         })
     }

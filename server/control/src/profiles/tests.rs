@@ -177,6 +177,12 @@ allow = []
 ask = []
 deny = ["Bash(curl:*)"]
 
+[policy.powershell]
+deny_download_and_execute = true
+deny_irreversible_destruction = true
+deny_persistence = true
+deny_elevation = true
+
 [[policy.test]]
 command = "git push"
 expect = "deny"
@@ -263,6 +269,7 @@ fn the_schema_knows_what_the_types_know() {
     for (heading, table) in [
         ("[policy]", ""),
         ("[policy.shadow]", "/shadow/properties"),
+        ("[policy.powershell]", "/powershell/properties"),
         ("[[policy.test]]", "/test/items/properties"),
     ] {
         let text = format!("name = \"mine\"\n{heading}\nunknown_key = 1\n");
@@ -480,8 +487,18 @@ fn every_key_is_in_the_documentation() {
     let page = include_str!("../../../../docs/profiles.md");
     for key in airlock_config::cases::keys(parse::schema()) {
         let name = key.rsplit('.').next().unwrap();
-        let is_table =
-            ["policy", "shadow", "sandbox", "protect", "env", "limits", "commands", "approvals", "shell"];
+        let is_table = [
+            "policy",
+            "powershell",
+            "shadow",
+            "sandbox",
+            "protect",
+            "env",
+            "limits",
+            "commands",
+            "approvals",
+            "shell",
+        ];
         let shown = [format!("`{name}`"), format!(".{name}`")];
         assert!(is_table.contains(&name) || shown.iter().any(|shown| page.contains(shown)), "{key}");
     }

@@ -22,6 +22,7 @@ pub(super) struct PolicyKeys {
     ask: Option<Vec<String>>,
     deny: Option<Vec<String>>,
     shadow: Option<Shadow>,
+    powershell: Option<PowerShell>,
     auto_allow_if_sandboxed: Option<bool>,
     allow_confined: Option<bool>,
     allow_unsandboxed: Option<bool>,
@@ -49,6 +50,15 @@ struct Shadow {
     allow: Option<Vec<String>>,
     ask: Option<Vec<String>>,
     deny: Option<Vec<String>>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct PowerShell {
+    deny_download_and_execute: Option<bool>,
+    deny_irreversible_destruction: Option<bool>,
+    deny_persistence: Option<bool>,
+    deny_elevation: Option<bool>,
 }
 
 #[derive(JsonSchema)]

@@ -4,12 +4,15 @@
 
 mod bind;
 mod call;
+mod constants;
 mod expression;
 mod native;
+mod position;
 mod proof;
 mod resolve;
 
 pub(crate) use call::{Call, changes_directory};
-pub(crate) use expression::effects;
+pub(crate) use constants::Constants;
+pub(crate) use expression::{effects, files_read};
 pub(crate) use native::{target, words};
 pub(crate) use resolve::{Resolved, readings, resolve};

@@ -14,6 +14,7 @@ pub(crate) use entries::{
 };
 pub(crate) use kinds::{
     CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+    ValueType,
 };
 
 use std::cmp::Ordering;

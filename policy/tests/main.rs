@@ -19,6 +19,7 @@ mod obeyed;
 mod parser_cases;
 mod pipeline;
 mod powershell;
+mod powershell_meaning;
 mod read_only_cases;
 mod rulings;
 mod shells;

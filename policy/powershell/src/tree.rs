@@ -133,7 +133,10 @@ pub enum Value {
     /// A string with variables or expressions. The text before the first one is constant.
     Expandable(String),
     /// A number.
-    Number,
+    Number {
+        /// Whether it is an integer without a suffix.
+        is_whole: bool,
+    },
     /// `$name`
     Variable(String),
     /// `@name`
@@ -144,8 +147,8 @@ pub enum Value {
     ScriptBlock,
     /// `a, b`
     Array(Vec<Argument>),
-    /// `@{ ... }`
-    Hashtable,
+    /// `@{ ... }`, with its entries if each key is constant and each value is one expression.
+    Hashtable(Option<Vec<(String, Argument)>>),
     /// `( ... )`
     Parentheses,
     /// `$( ... )`
@@ -255,6 +258,10 @@ pub enum TypeUse {
 pub struct Assignment {
     /// The variable; `None` for a property, an element, or a list of targets.
     pub variable: Option<String>,
+    /// The value, if `=` assigns one expression to one variable.
+    pub value: Option<Value>,
+    /// Whether it is a statement of the text itself, and not of a block.
+    pub is_outermost: bool,
     /// The place of the target.
     pub span: Span,
 }
@@ -266,6 +273,8 @@ pub struct Construct {
     pub kind: ConstructKind,
     /// The name that it defines, if it does.
     pub name: Option<String>,
+    /// Whether it is a statement of the text itself, and not of a block.
+    pub is_outermost: bool,
     /// Its place.
     pub span: Span,
 }
@@ -281,7 +290,7 @@ pub enum ConstructKind {
     Enum,
     /// `using`
     Using,
-    /// A comment that starts with `#requires`.
+    /// A comment that starts with `#requires` and may load a module.
     Requires,
     /// `trap`
     Trap,

@@ -48,12 +48,20 @@ pub(crate) struct InPowerShell {
     pub(crate) readings: Vec<Vec<Word>>,
     /// Whether the text defines a function with its name.
     pub(crate) is_function: bool,
+    /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or it
+    /// only reads files.
+    pub(crate) is_own_code: bool,
 }
 
 impl Found {
     /// Returns the call of a cmdlet, if it is one.
     pub(crate) fn call(&self) -> Option<&Call> {
         self.in_powershell.as_ref()?.call.as_ref()
+    }
+
+    /// Reports whether PowerShell itself runs it, and the text shows everything that it runs.
+    pub(crate) fn calls_own_code(&self) -> bool {
+        self.in_powershell.as_ref().is_some_and(|own| own.is_own_code)
     }
 
     /// Returns the program as it was written.
@@ -87,6 +95,8 @@ pub(crate) struct Analysis {
     pub(crate) complete: bool,
     /// Names that the text defines as functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,
+    /// The functions that PowerShell texts define, in lower case.
+    pub(crate) defined_in_powershell: HashSet<Vec<u8>>,
     /// Names that the text defines as aliases. Their use is not followed.
     pub(crate) aliases: HashSet<Vec<u8>>,
     /// Variables that the text only sets to numbers.

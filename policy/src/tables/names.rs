@@ -152,8 +152,9 @@ pub(crate) fn is_harmless_static_member(name: &str) -> bool {
 
 /// Reports whether the type, in lower case and without `system.`, has a static member that only reads or computes.
 pub(crate) fn has_harmless_static_members(name: &str) -> bool {
-    data::POWERSHELL_STATIC_MEMBERS
-        .iter()
+    let members = data::POWERSHELL_STATIC_MEMBERS.iter().chain(data::POWERSHELL_FILE_READERS);
+    members
+        .into_iter()
         .any(|(member, _)| member.split_once("::").is_some_and(|(of, _)| of == name))
 }
 
@@ -175,4 +176,15 @@ pub(crate) fn is_powershell_module(name: &str) -> bool {
 /// Reports whether a member with this name, in lower case, is a property and never a method.
 pub(crate) fn is_powershell_property(name: &str) -> bool {
     listed(data::POWERSHELL_PROPERTIES, name.as_bytes()).is_some()
+}
+
+/// Reports whether an attribute with this name, in lower case and without `attribute`, only describes or checks values.
+pub(crate) fn is_harmless_attribute(name: &str) -> bool {
+    listed(data::POWERSHELL_ATTRIBUTES, name.as_bytes()).is_some()
+}
+
+/// Reports whether the static member, as `type::member` in lower case and without `system.`, only reads the file that
+/// its first argument names.
+pub(crate) fn reads_file(name: &str) -> bool {
+    listed(data::POWERSHELL_FILE_READERS, name.as_bytes()).is_some()
 }

@@ -176,6 +176,7 @@ fn assigned_value(parser: &mut Parser<'_, '_>, value: &Value, span: Span, plain:
         Value::Member | Value::Invocation | Value::Index | Value::Parentheses => None,
         _ => return Err(Fault { code: "invalid_target", at: span.start }),
     };
-    parser.out.assignments.push(Assignment { variable, span });
+    let is_outermost = parser.depth == 0;
+    parser.out.assignments.push(Assignment { variable, value: None, is_outermost, span });
     Ok(())
 }

@@ -63,7 +63,9 @@ impl Flow for Parser<'_, '_> {
             return self.fault("missing_variable", &variable);
         }
         let span = self.place(&variable);
-        self.out.assignments.push(Assignment { variable: Some(variable.value), span });
+        let is_outermost = false;
+        let variable = Some(variable.value);
+        self.out.assignments.push(Assignment { variable, value: None, is_outermost, span });
         self.skip_lines()?;
         self.expect(Kind::Keyword(Keyword::In), "missing_in")?;
         self.skip_lines()?;

@@ -14,8 +14,8 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
         reasoned(name, &entry.does)?;
         put(write!(
             out,
-            "({folded:?}, Cmdlet {{ name: {name:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, reads_with: &{:?}, parameters: &[",
-            entry.does, entry.effect, entry.set, entry.changes, entry.reads_with
+            "({folded:?}, Cmdlet {{ name: {name:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, is_simple: {}, reads_with: &{:?}, parameters: &[",
+            entry.does, entry.effect, entry.set, entry.changes, entry.simple, entry.reads_with
         ))?;
         parameters(out, name, &entry.parameters)?;
         put(write!(out, "] }})"))

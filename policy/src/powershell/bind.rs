@@ -1,7 +1,7 @@
 //! The parameters to which the arguments of a cmdlet are bound, as far as the text shows. It follows the static binder
 //! of PowerShell: named parameters first, then positions in the sets of parameters that the named ones leave.
 
-use airlock_powershell::{Argument, Command, Element, Span, Value as Parsed};
+use airlock_powershell::{Argument, Command, Element, Quote, Span, Value as Parsed};
 
 use super::constants::{Constants, Entries, is_false};
 use super::position::{best, possible_positions};
@@ -65,14 +65,11 @@ pub(crate) fn bind(cmdlet: &'static Cmdlet, command: &Command, constants: &Const
     while let Some(element) = rest.next() {
         match element {
             Element::Parameter { name, value, span } => {
-                let next = |next: &&Element| matches!(next, Element::Argument(argument) if !is_splat(argument));
                 let takes_next = value.is_none() && binder.takes_value(name);
-                let following = if takes_next { rest.next_if(next) } else { None };
-                let following = match following {
-                    Some(Element::Argument(argument)) => Some(argument),
-                    _ => None,
-                };
-                binder.parameter(name, value.as_ref().or(following), *span);
+                let known = cmdlet.parameter(name).is_some();
+                let next = if takes_next { rest.next_if(|next| binder.is_value(next, known)) } else { None };
+                let following = next.map(as_value);
+                binder.parameter(name, value.as_ref().or(following.as_ref()), *span);
             }
             Element::Argument(argument) => match &argument.value {
                 Parsed::Splat(name) => {
@@ -80,9 +77,7 @@ pub(crate) fn bind(cmdlet: &'static Cmdlet, command: &Command, constants: &Const
                     binder.splat(entries);
                     splats.push(argument.clone());
                 }
-                Parsed::String(dash, airlock_powershell::Quote::None) if dash == "-" => {
-                    binder.out.loose.push(argument.clone());
-                }
+                _ if is_dash(argument) => binder.out.loose.push(argument.clone()),
                 _ => positional.push(argument.clone()),
             },
         }
@@ -92,8 +87,16 @@ pub(crate) fn bind(cmdlet: &'static Cmdlet, command: &Command, constants: &Const
     binder.out
 }
 
-fn is_splat(argument: &Argument) -> bool {
-    matches!(argument.value, Parsed::Splat(_))
+/// Returns an element as a value. The name of a parameter that does not exist is one of which the text is not known.
+fn as_value(element: &Element) -> Argument {
+    match element {
+        Element::Argument(argument) => argument.clone(),
+        Element::Parameter { span, .. } => Argument { value: Parsed::Operation, span: *span },
+    }
+}
+
+fn is_dash(argument: &Argument) -> bool {
+    matches!(&argument.value, Parsed::String(dash, Quote::None) if dash == "-")
 }
 
 struct Binder {
@@ -112,6 +115,18 @@ impl Binder {
         self.cmdlet.parameter(name).is_none_or(|parameter| parameter.kind != ParameterKind::Switch)
     }
 
+    /// Reports whether an element can be the value of a named parameter, which may exist.
+    fn is_value(&self, element: &Element, of_known: bool) -> bool {
+        match element {
+            Element::Argument(argument) => {
+                !is_dash(argument) && (of_known || !matches!(argument.value, Parsed::Splat(_)))
+            }
+            Element::Parameter { name, .. } => {
+                of_known && name != "-" && self.cmdlet.parameter(name).is_none() && !self.cmdlet.fails_with(name)
+            }
+        }
+    }
+
     /// Binds a named parameter.
     fn parameter(&mut self, name: &str, value: Option<&Argument>, span: Span) {
         let Some(parameter) = self.cmdlet.parameter(name) else {
@@ -128,9 +143,16 @@ impl Binder {
         }
         match (value, parameter.kind) {
             (Some(value), ParameterKind::Switch) if is_false(&value.value) => {}
-            (Some(value), _) => self.bound(parameter, Value::Argument(value.clone()), span),
+            (Some(value), _) => {
+                self.out.splats_unknown |= matches!(value.value, Parsed::Splat(_));
+                self.out.splats |= self.out.splats_unknown;
+                self.bound(parameter, Value::Argument(value.clone()), span);
+            }
             (None, ParameterKind::Switch) => self.bound(parameter, Value::None, span),
-            (None, _) => self.out.unbound.push((None, span)),
+            (None, _) => {
+                self.narrow(&[parameter]);
+                self.out.unbound.push((None, span));
+            }
         }
     }
 
@@ -239,7 +261,8 @@ impl Binder {
 
     /// Gives tables of arguments to the parameter that takes all remaining ones.
     fn splats_as_rest(&mut self, splats: Vec<Argument>) {
-        if let (Some(parameter), Some(first)) = (self.rest().filter(|_| !splats.is_empty()), splats.first()) {
+        let has_position = |parameter: &&'static Parameter| parameter.sets.iter().any(|(_, at)| at.is_some());
+        if let (Some(parameter), Some(first)) = (self.rest().filter(has_position), splats.first()) {
             let span = first.span;
             self.bound(parameter, Value::Rest(splats), span);
         }

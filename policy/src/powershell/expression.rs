@@ -143,6 +143,9 @@ fn of_construct(construct: &Construct) -> Option<Effect> {
 
 /// Reports whether a value is the name of a variable that a cmdlet may set.
 pub(super) fn is_plain_variable(argument: &Argument) -> bool {
+    if matches!(argument.value, Value::Number { .. }) {
+        return true;
+    }
     let name = argument.value.as_string().map(|name| name.trim_start_matches('+').to_ascii_lowercase());
     name.is_some_and(|name| !name.contains([':', '*', '?', '[']) && !names::is_obeyed_by_powershell(&name))
 }

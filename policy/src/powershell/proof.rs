@@ -33,7 +33,8 @@ pub(super) fn prove(cmdlet: &'static Cmdlet, binding: &Binding, context: &Contex
     }
     let fails = |name: &Option<String>| name.as_ref().is_some_and(|name| cmdlet.fails_with(name));
     let unknown = binding.unbound.iter().find(|(name, _)| !fails(name));
-    if let Some((_, span)) = unknown.filter(|_| !binding.unbound.iter().any(|(name, _)| fails(name))) {
+    let ignored = cmdlet.is_simple || binding.unbound.iter().any(|(name, _)| fails(name));
+    if let Some((_, span)) = unknown.filter(|_| !ignored) {
         let message = format!("`{}` has no such parameter or argument", cmdlet.name);
         return refuse("unknown_flag", message, (context.place)(*span));
     }

@@ -13,6 +13,8 @@ pub(crate) struct Cmdlet {
     pub(crate) set: Option<&'static str>,
     /// Whether it has `-WhatIf` and `-Confirm`.
     pub(crate) changes: bool,
+    /// Whether it is a function that ignores further arguments and has no common parameters.
+    pub(crate) is_simple: bool,
     /// If the first of these parameters is given, and no others, the cmdlet is read-only whatever its effect is.
     pub(crate) reads_with: &'static [&'static str],
     pub(crate) parameters: &'static [Parameter],
@@ -43,7 +45,12 @@ impl Cmdlet {
     /// Returns every parameter: its own, then those of all cmdlets.
     pub(crate) fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         const OF_CHANGES: usize = 2;
-        let count = data::COMMON_PARAMETERS.len() - if self.changes { 0 } else { OF_CHANGES };
+        let all = data::COMMON_PARAMETERS.len();
+        let count = match (self.is_simple, self.changes) {
+            (true, _) => 0,
+            (false, true) => all,
+            (false, false) => all - OF_CHANGES,
+        };
         self.parameters.iter().chain(data::COMMON_PARAMETERS.iter().take(count))
     }
 

@@ -28,9 +28,8 @@ fn decided(text: &str, denied: Option<&str>) -> Decision {
 fn found(decision: &Decision) -> Vec<Planned> {
     const OF_STRUCTURE: [&str; 3] = ["ForEach-Object", "Invoke-Command", "Measure-Command"];
     let readings = decision.commands.iter().filter_map(|command| command.powershell.as_ref());
-    let cmdlets = readings.filter(|reading| {
-        reading.command.as_deref().is_some_and(|command| !OF_STRUCTURE.contains(&command))
-    });
+    let cmdlets = readings
+        .filter(|reading| reading.command.as_deref().is_some_and(|command| !OF_STRUCTURE.contains(&command)));
     let mut all: Vec<Planned> = cmdlets
         .map(|reading| {
             let mut parameters: Vec<(String, Vec<Option<String>>)> = reading

@@ -80,10 +80,63 @@ const TEXTS: &[(&str, &[&str])] = &[
 
 /// Parts that are repeated without their end.
 const PARTS: &[&str] = &[
-    "gci ", "gci;", "gci|", "a\n", "$", "$x.", "$x[", "(", "$(", "@(", "@{", "@{a=", "{", "\"", "\"$(", "'", "`", "#",
-    "<#", "@'\n", "@\"\n", "[", "[a(", "[a[", "if(", "if(1){", "switch(1){", "function f{", "class A{", "try{", "-a:",
-    "1,", "!", "-not ", "1+", "& ", "|%{", "--% ", "> a ", "${", "a.b ", "1..", "x=", "\u{201c}", "[a]", "$x=",
-    "gci @p;", "$p=@{a='b'};gci @p;", "-Path:", "\u{2013}", "iex 'iex ''", "?", "%x ", "trap{", ";", "&&", "a.b.c::d(",
+    "gci ",
+    "gci;",
+    "gci|",
+    "a\n",
+    "$",
+    "$x.",
+    "$x[",
+    "(",
+    "$(",
+    "@(",
+    "@{",
+    "@{a=",
+    "{",
+    "\"",
+    "\"$(",
+    "'",
+    "`",
+    "#",
+    "<#",
+    "@'\n",
+    "@\"\n",
+    "[",
+    "[a(",
+    "[a[",
+    "if(",
+    "if(1){",
+    "switch(1){",
+    "function f{",
+    "class A{",
+    "try{",
+    "-a:",
+    "1,",
+    "!",
+    "-not ",
+    "1+",
+    "& ",
+    "|%{",
+    "--% ",
+    "> a ",
+    "${",
+    "a.b ",
+    "1..",
+    "x=",
+    "\u{201c}",
+    "[a]",
+    "$x=",
+    "gci @p;",
+    "$p=@{a='b'};gci @p;",
+    "-Path:",
+    "\u{2013}",
+    "iex 'iex ''",
+    "?",
+    "%x ",
+    "trap{",
+    ";",
+    "&&",
+    "a.b.c::d(",
 ];
 
 /// Parts that are opened and closed up to the deepest nesting.
@@ -123,12 +176,16 @@ pub(crate) fn measure() {
     println!("  {:>4} texts {per_second:>10.0} a second", all.len());
     println!("\nPowerShell, medians by construct: bare parse, decide, ratio");
     for (construct, texts) in TEXTS {
-        let times: Vec<(Duration, Duration)> = texts.iter().map(|text| parse_and_decide(text, &profile)).collect();
+        let times: Vec<(Duration, Duration)> =
+            texts.iter().map(|text| parse_and_decide(text, &profile)).collect();
         let parse = median(times.iter().map(|(parse, _)| parse.as_secs_f64()));
         let decide = median(times.iter().map(|(_, decide)| decide.as_secs_f64()));
         let ratio = median(times.iter().map(|(parse, decide)| decide.as_secs_f64() / parse.as_secs_f64()));
         let (parse, decide) = (parse * 1e6, decide * 1e6);
-        println!("  {construct:<18} {:>4} texts {parse:>8.1} us {decide:>8.1} us {ratio:>7.2} x", times.len());
+        println!(
+            "  {construct:<18} {:>4} texts {parse:>8.1} us {decide:>8.1} us {ratio:>7.2} x",
+            times.len()
+        );
     }
 }
 

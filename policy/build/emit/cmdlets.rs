@@ -47,7 +47,13 @@ fn parameters(out: &mut String, cmdlet: &str, all: &[String]) -> Result {
         put(write!(
             out,
             "Parameter {{ names: &{:?}, kind: ParameterKind::{:?}, role: ParameterRole::{:?}, refused: {}, takes: (ValueType::{:?}, {}), sets: &{:?} }}, ",
-            parameter.names, parameter.kind, parameter.role, parameter.refused, parameter.takes.0, parameter.takes.1, parameter.sets
+            parameter.names,
+            parameter.kind,
+            parameter.role,
+            parameter.refused,
+            parameter.takes.0,
+            parameter.takes.1,
+            parameter.sets
         ))?;
     }
     Ok(())

@@ -56,7 +56,9 @@ pub(crate) fn measure(facts: &[Json], texts: &HashMap<String, String>, profile: 
         }
     }
     println!("bindings.jsonl\n  {same} commands have the same parameters, {differ} differ");
-    println!("  {on_other_drives} differ in parameters of the file system, for another drive or a credential");
+    println!(
+        "  {on_other_drives} differ in parameters of the file system, for another drive or a credential"
+    );
     println!("  {without_facts} have no facts: PowerShell's binder failed, or the command is a program\n");
     differ == 0
 }
@@ -66,7 +68,8 @@ fn found(decision: &Decision, text: &str) -> HashMap<usize, Bound> {
     let cmdlets = decision.commands.iter().filter_map(|command| {
         let reading = command.powershell.as_ref()?;
         let units = text.get(..command.span.start).unwrap_or_default().encode_utf16().count();
-        let mut names: Vec<String> = reading.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+        let mut names: Vec<String> =
+            reading.parameters.iter().map(|parameter| parameter.name.clone()).collect();
         names.sort();
         Some((units, (reading.command.clone()?, names)))
     });
@@ -75,7 +78,8 @@ fn found(decision: &Decision, text: &str) -> HashMap<usize, Bound> {
 
 fn wanted(command: &Json) -> Bound {
     let bound = command["bound"].as_array().into_iter().flatten();
-    let mut names: Vec<String> = bound.filter_map(|bound| Some(bound["parameter"].as_str()?.to_owned())).collect();
+    let mut names: Vec<String> =
+        bound.filter_map(|bound| Some(bound["parameter"].as_str()?.to_owned())).collect();
     names.sort();
     (command["command"].as_str().unwrap_or_default().to_owned(), names)
 }

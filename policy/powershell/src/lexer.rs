@@ -396,7 +396,8 @@ impl<'s> Lexer<'s> {
 
 /// Reports whether the parameters of `#requires` only test the shell. Others load modules.
 fn only_tests(parameters: &str) -> bool {
-    let mut names = parameters.split_whitespace().filter(|word| is_dash(word.chars().next().unwrap_or_default()));
+    let mut names =
+        parameters.split_whitespace().filter(|word| is_dash(word.chars().next().unwrap_or_default()));
     let tests = |name: &str| {
         let name: String = name.chars().skip(1).collect();
         ["version", "psedition", "runasadministrator"].iter().any(|known| name.eq_ignore_ascii_case(known))

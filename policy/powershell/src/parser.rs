@@ -40,7 +40,12 @@ pub fn parse(text: &str) -> Script {
     let fault = parser.script().err();
     if parser.lexer.requires {
         let span = Span { start: 0, end: text.len() };
-        script.constructs.push(Construct { kind: ConstructKind::Requires, name: None, is_outermost: true, span });
+        script.constructs.push(Construct {
+            kind: ConstructKind::Requires,
+            name: None,
+            is_outermost: true,
+            span,
+        });
     }
     script.fault = fault;
     script

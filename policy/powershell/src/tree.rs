@@ -258,7 +258,7 @@ pub enum TypeUse {
 pub struct Assignment {
     /// The variable; `None` for a property, an element, or a list of targets.
     pub variable: Option<String>,
-    /// The value, if `=` assigns one expression to one variable.
+    /// The value, if `=` assigns one expression to one variable without a type.
     pub value: Option<Value>,
     /// Whether it is a statement of the text itself, and not of a block.
     pub is_outermost: bool,

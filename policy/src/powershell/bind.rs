@@ -122,7 +122,10 @@ impl Binder {
                 !is_dash(argument) && (of_known || !matches!(argument.value, Parsed::Splat(_)))
             }
             Element::Parameter { name, .. } => {
-                of_known && name != "-" && self.cmdlet.parameter(name).is_none() && !self.cmdlet.fails_with(name)
+                of_known
+                    && name != "-"
+                    && self.cmdlet.parameter(name).is_none()
+                    && !self.cmdlet.fails_with(name)
             }
         }
     }
@@ -169,7 +172,8 @@ impl Binder {
         if to.iter().any(|parameter| in_all(&parameter)) {
             return;
         }
-        let own: Vec<&'static str> = to.iter().flat_map(|found| found.sets.iter().map(|(set, _)| *set)).collect();
+        let own: Vec<&'static str> =
+            to.iter().flat_map(|found| found.sets.iter().map(|(set, _)| *set)).collect();
         self.sets = Some(match self.sets.take() {
             None => own,
             Some(sets) => {
@@ -204,7 +208,8 @@ impl Binder {
         while left.peek().is_some() {
             let free = self.free();
             let allowed = |set: &str| self.sets.as_ref().is_none_or(|sets| sets.contains(&set));
-            let Some(at) = possible_positions(&free, &allowed).filter(|at| behind.is_none_or(|last| *at > last)).min()
+            let Some(at) =
+                possible_positions(&free, &allowed).filter(|at| behind.is_none_or(|last| *at > last)).min()
             else {
                 break;
             };
@@ -261,8 +266,8 @@ impl Binder {
 
     /// Gives tables of arguments to the parameter that takes all remaining ones.
     fn splats_as_rest(&mut self, splats: Vec<Argument>) {
-        let has_position = |parameter: &&'static Parameter| parameter.sets.iter().any(|(_, at)| at.is_some());
-        if let (Some(parameter), Some(first)) = (self.rest().filter(has_position), splats.first()) {
+        let is_first = |parameter: &&'static Parameter| parameter.sets.iter().any(|(_, at)| *at == Some(0));
+        if let (Some(parameter), Some(first)) = (self.rest().filter(is_first), splats.first()) {
             let span = first.span;
             self.bound(parameter, Value::Rest(splats), span);
         }

@@ -131,8 +131,11 @@ impl Call {
         let name = Place { start: command.span.start, end: command.span.end };
         let context = Context { home, constants, place, name: place(name) };
         let proof = prove(cmdlet, &binding, &context);
-        let (uses, elsewhere) =
-            if cmdlet.effect == CmdletEffect::Reads { (Vec::new(), false) } else { uses(cmdlet, &binding, &context) };
+        let (uses, elsewhere) = if cmdlet.effect == CmdletEffect::Reads {
+            (Vec::new(), false)
+        } else {
+            uses(cmdlet, &binding, &context)
+        };
         let hides = match cmdlet.effect {
             CmdletEffect::Runs => proof.is_err(),
             CmdletEffect::Changes => elsewhere && proof.is_err(),
@@ -145,7 +148,10 @@ impl Call {
         Self {
             cmdlet,
             parameters: parameters.collect(),
-            is_open: binding.splats || !binding.unbound.is_empty() || binding.conflicts || !binding.loose.is_empty(),
+            is_open: binding.splats
+                || !binding.unbound.is_empty()
+                || binding.conflicts
+                || !binding.loose.is_empty(),
             proof,
             uses,
             hides,

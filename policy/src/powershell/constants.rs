@@ -7,8 +7,25 @@ use airlock_powershell::{Argument, ConstructKind, Element, Script, Value};
 
 /// Variables that PowerShell sets itself.
 const AUTOMATIC: &[&str] = &[
-    "_", "args", "error", "event", "false", "foreach", "host", "input", "lastexitcode", "matches", "myinvocation",
-    "null", "psboundparameters", "pscmdlet", "psitem", "sender", "switch", "this", "true",
+    "_",
+    "args",
+    "error",
+    "event",
+    "false",
+    "foreach",
+    "host",
+    "input",
+    "lastexitcode",
+    "matches",
+    "myinvocation",
+    "null",
+    "psboundparameters",
+    "pscmdlet",
+    "psitem",
+    "sender",
+    "switch",
+    "this",
+    "true",
 ];
 
 /// The entries of a table.
@@ -67,7 +84,9 @@ impl<'s> Constants<'s> {
     pub(crate) fn is_block(&self, argument: &Argument) -> bool {
         match &argument.value {
             Value::ScriptBlock => true,
-            Value::Variable(name) => matches!(self.value(name, argument.span.start), Some(Value::ScriptBlock)),
+            Value::Variable(name) => {
+                matches!(self.value(name, argument.span.start), Some(Value::ScriptBlock))
+            }
             Value::Array(values) => values.iter().all(|value| self.is_block(value)),
             _ => false,
         }
@@ -75,7 +94,8 @@ impl<'s> Constants<'s> {
 
     /// Reports whether a command with this name in this place certainly calls a function of the text.
     pub(crate) fn calls_function(&self, name: &str, at: usize) -> bool {
-        self.functions.get(&name.to_ascii_lowercase()).is_some_and(|defined| at > *defined)
+        let defined = || self.functions.get(&name.to_ascii_lowercase());
+        !self.functions.is_empty() && defined().is_some_and(|defined| at > *defined)
     }
 
     /// Reports whether the text defines a class or enumeration with this name in lower case.
@@ -105,6 +125,9 @@ fn values(script: &Script) -> HashMap<String, (usize, &Value)> {
     for element in script.commands.iter().flat_map(|command| &command.elements) {
         named_in(element, &mut set_elsewhere);
     }
+    for value in script.assignments.iter().filter_map(|found| found.value.as_ref()) {
+        strings_of(value, &mut set_elsewhere);
+    }
     let mut counts: HashMap<String, usize> = HashMap::new();
     for name in script.assignments.iter().filter_map(|found| found.variable.as_deref()) {
         *counts.entry(own_name(name)).or_default() += 1;
@@ -120,7 +143,7 @@ fn values(script: &Script) -> HashMap<String, (usize, &Value)> {
     known.collect()
 }
 
-/// Adds the names of variables that an element may give to a cmdlet which sets them.
+/// Adds the names of variables that an element may give to a cmdlet which sets them, such as `-OutVariable name`.
 fn named_in(element: &Element, names: &mut HashSet<String>) {
     let argument = match element {
         Element::Parameter { value: Some(value), .. } => value,
@@ -136,6 +159,10 @@ fn strings_of(value: &Value, names: &mut HashSet<String>) {
             names.insert(own_name(text.trim_start_matches('+')));
         }
         Value::Array(values) => values.iter().for_each(|value| strings_of(&value.value, names)),
+        Value::Hashtable(Some(entries)) => {
+            entries.iter().for_each(|(_, value)| strings_of(&value.value, names))
+        }
+        Value::Converted(value) => strings_of(value, names),
         _ => {}
     }
 }

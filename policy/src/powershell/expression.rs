@@ -24,8 +24,8 @@ pub(crate) struct Effect {
 pub(crate) fn effects(script: &Script, constants: &Constants<'_>) -> Vec<Effect> {
     let mut out = Vec::new();
     out.extend(script.members.iter().filter_map(|member| of_member(member, constants)));
-    let obeyed = script.variables.iter().any(|name| names::is_obeyed_by_powershell(&scoped(name).1));
-    out.extend(script.types.iter().filter_map(|used| of_type(used, obeyed, constants)));
+    let plain = script.variables.iter().all(|name| is_plain(name));
+    out.extend(script.types.iter().filter_map(|used| of_type(used, plain, script, constants)));
     out.extend(script.assignments.iter().filter_map(of_assignment));
     out.extend(script.constructs.iter().filter_map(of_construct));
     let whole = Span::default();
@@ -41,13 +41,16 @@ pub(super) fn folded(name: &str) -> String {
     known.split('`').next().unwrap_or_default().to_owned()
 }
 
-fn of_type(used: &TypeName, obeyed: bool, constants: &Constants<'_>) -> Option<Effect> {
+fn of_type(used: &TypeName, plain: bool, script: &Script, constants: &Constants<'_>) -> Option<Effect> {
     let name = folded(&used.name);
     let harmless = match used.role {
         // A reference to a variable lets a method set it.
-        TypeUse::Type if name == "ref" => !obeyed,
+        TypeUse::Type if name == "ref" => plain,
         TypeUse::Type => {
-            names::is_pure_type(&name) || names::has_harmless_static_members(&name) || constants.defines_type(&name)
+            names::is_pure_type(&name)
+                || names::has_harmless_static_members(&name)
+                || constants.defines_type(&name)
+                || is_only_target(used, script)
         }
         TypeUse::Attribute => names::is_harmless_attribute(name.strip_suffix("attribute").unwrap_or(&name)),
     };
@@ -103,6 +106,21 @@ fn of_assignment(assignment: &Assignment) -> Option<Effect> {
         return effect("powershell_assignment", !environment);
     }
     if names::is_obeyed_by_powershell(&own) { effect("powershell_assignment", true) } else { None }
+}
+
+/// Reports whether the type is only the target of a static member, which is checked by itself. A conversion to the type
+/// may open a file.
+fn is_only_target(used: &TypeName, script: &Script) -> bool {
+    let is_target = |member: &Member| {
+        matches!(member.target, Target::Type(_)) && member.span.start + 1 == used.span.start
+    };
+    names::has_file_readers(&folded(&used.name)) && script.members.iter().any(is_target)
+}
+
+/// Reports whether a variable is one that PowerShell does not obey, and no item on a drive.
+fn is_plain(name: &str) -> bool {
+    let (scope, own) = scoped(name);
+    scope.is_none_or(|scope| SCOPES.contains(&scope.as_str())) && !names::is_obeyed_by_powershell(&own)
 }
 
 /// Returns the scope or drive of a variable, and the rest of its name, in lower case.

@@ -24,7 +24,8 @@ pub(super) fn best(
     possible: &dyn Fn(&str) -> bool,
 ) -> Vec<&'static Parameter> {
     let with = |wanted: &dyn Fn(&str) -> bool, exact: bool| -> Vec<&'static Parameter> {
-        let is_there = |(set, own): &(&'static str, Option<u8>)| *own == Some(at) && (*set == "*" || wanted(set));
+        let is_there =
+            |(set, own): &(&'static str, Option<u8>)| *own == Some(at) && (*set == "*" || wanted(set));
         let here = free.iter().copied().filter(|parameter| parameter.sets.iter().any(is_there));
         here.filter(|parameter| !exact || fits(&argument.value, parameter)).collect()
     };

@@ -49,7 +49,7 @@ pub(super) fn prove(cmdlet: &'static Cmdlet, binding: &Binding, context: &Contex
         match bound.parameter.role {
             ParameterRole::Plain => {}
             ParameterRole::Variable => {
-                if !bound.arguments().iter().all(is_plain_variable) {
+                if !bound.arguments().iter().flat_map(flattened).all(is_plain_variable) {
                     let message = format!("`-{named}` sets a variable that PowerShell obeys");
                     return refuse("dangerous_flag", message, span);
                 }
@@ -164,7 +164,9 @@ pub(super) fn uses(cmdlet: &Cmdlet, binding: &Binding, context: &Context<'_>) ->
     let mut elsewhere = binding.splats || !binding.loose.is_empty();
     for bound in binding.bound.iter().chain(&binding.splatted) {
         let access = match bound.parameter.role {
-            ParameterRole::Plain | ParameterRole::Variable | ParameterRole::Block | ParameterRole::Type => continue,
+            ParameterRole::Plain | ParameterRole::Variable | ParameterRole::Block | ParameterRole::Type => {
+                continue;
+            }
             ParameterRole::Read => Access::Read,
             ParameterRole::Write => Access::Write,
             ParameterRole::Delete => Access::Delete,

@@ -61,7 +61,9 @@ impl Cmdlet {
         exact.or_else(|| match self.starting_with(name).as_slice() {
             [one] => Some(*one),
             several => {
-                let mut own = several.iter().filter(|found| self.parameters.iter().any(|own| std::ptr::eq(own, **found)));
+                let mut own = several
+                    .iter()
+                    .filter(|found| self.parameters.iter().any(|own| std::ptr::eq(own, **found)));
                 own.next().filter(|_| own.next().is_none()).copied()
             }
         })
@@ -78,7 +80,9 @@ impl Cmdlet {
     /// Reports whether the cmdlet fails before it does anything, because no parameter has this name: several start with
     /// it, or it is `-WhatIf` or `-Confirm` of a cmdlet that changes nothing.
     pub(crate) fn fails_with(&self, name: &str) -> bool {
-        let is = |full: &str| name.len() >= 2 && full.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        let is = |full: &str| {
+            name.len() >= 4 && full.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
         self.starting_with(name).len() > 1 || (!self.changes && (is("WhatIf") || is("Confirm")))
     }
 }

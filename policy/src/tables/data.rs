@@ -8,7 +8,8 @@ use super::entries::{
     Shape, Warning, WarningPair, WarningText, Writer,
 };
 use super::kinds::{
-    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, ValueType, Runs, Scripts, Search, Takes, Target,
+    CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search, Takes, Target,
+    ValueType,
 };
 use crate::decision::{Access, Category};
 

@@ -152,9 +152,8 @@ pub(crate) fn is_harmless_static_member(name: &str) -> bool {
 
 /// Reports whether the type, in lower case and without `system.`, has a static member that only reads or computes.
 pub(crate) fn has_harmless_static_members(name: &str) -> bool {
-    let members = data::POWERSHELL_STATIC_MEMBERS.iter().chain(data::POWERSHELL_FILE_READERS);
-    members
-        .into_iter()
+    data::POWERSHELL_STATIC_MEMBERS
+        .iter()
         .any(|(member, _)| member.split_once("::").is_some_and(|(of, _)| of == name))
 }
 
@@ -181,6 +180,12 @@ pub(crate) fn is_powershell_property(name: &str) -> bool {
 /// Reports whether an attribute with this name, in lower case and without `attribute`, only describes or checks values.
 pub(crate) fn is_harmless_attribute(name: &str) -> bool {
     listed(data::POWERSHELL_ATTRIBUTES, name.as_bytes()).is_some()
+}
+
+/// Reports whether the type, in lower case and without `system.`, has a static member that only reads a file.
+pub(crate) fn has_file_readers(name: &str) -> bool {
+    let is_of = |member: &str| member.split_once("::").is_some_and(|(of, _)| of == name);
+    data::POWERSHELL_FILE_READERS.iter().any(|(member, _)| is_of(member))
 }
 
 /// Reports whether the static member, as `type::member` in lower case and without `system.`, only reads the file that

@@ -42,7 +42,7 @@ const CMDLETS: &[Cmdlet] = &[
             valued("Path", &["Path", "Pat"]),
             valued("Filter", &["Filter", "Filt"]),
             switch("Recurse", &["Recurse", "s", "Rec"]),
-            switch("Force", &["Force", "Fo"]),
+            switch("Force", &["Force", "For"]),
             switch("Name", &["Name", "Na"]),
         ],
     },
@@ -52,7 +52,11 @@ const CMDLETS: &[Cmdlet] = &[
         module: MANAGEMENT,
         reads: true,
         first: "Path",
-        parameters: &[valued("Path", &["Path"]), valued("Include", &["Include", "Inc"]), switch("Raw", &["Raw", "Ra"])],
+        parameters: &[
+            valued("Path", &["Path"]),
+            valued("Include", &["Include", "Inc"]),
+            switch("Raw", &["Raw", "Ra"]),
+        ],
     },
     Cmdlet {
         name: "Get-Item",
@@ -89,7 +93,11 @@ const CMDLETS: &[Cmdlet] = &[
         module: MANAGEMENT,
         reads: false,
         first: "Path",
-        parameters: &[valued("Path", &["Path"]), valued("Value", &["Value", "Val"]), switch("NoNewline", &["NoN"])],
+        parameters: &[
+            valued("Path", &["Path"]),
+            valued("Value", &["Value", "Val"]),
+            switch("NoNewline", &["NoN"]),
+        ],
     },
     Cmdlet {
         name: "New-Item",
@@ -101,7 +109,8 @@ const CMDLETS: &[Cmdlet] = &[
     },
 ];
 
-const VALUES: &[&str] = &["a.txt", "src/*.rs", "two words", "it's", "cost $x", "a;rm b", "back`tick", "x", "# no", "{b}"];
+const VALUES: &[&str] =
+    &["a.txt", "src/*.rs", "two words", "it's", "cost $x", "a;rm b", "back`tick", "x", "# no", "{b}"];
 
 /// A command with its parameters and their values, as the policy reports them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +163,7 @@ impl Maker<'_> {
     fn statements(&mut self, depth: usize) -> String {
         let count = 1 + self.random.below(2);
         let parts: Vec<String> = (0..count).map(|_| self.statement(depth)).collect();
-        parts.join(self.random.pick(&["; ", "\n", "\r\n", " ;"]))
+        parts.join(*self.random.pick(&["; ", "\n", "\r\n", " ;"]))
     }
 
     /// Writes a statement. The first forms contain only one command.

@@ -29,7 +29,10 @@ pub(super) fn in_any_case(random: &mut Random, text: &str) -> String {
     match random.below(4) {
         0 => text.to_lowercase(),
         1 => text.to_uppercase(),
-        2 => text.chars().map(|char| if random.chance(50) { char.to_ascii_uppercase() } else { char }).collect(),
+        2 => text
+            .chars()
+            .map(|char| if random.chance(50) { char.to_ascii_uppercase() } else { char })
+            .collect(),
         _ => text.to_owned(),
     }
 }
@@ -72,7 +75,8 @@ pub(super) fn parameter(random: &mut Random, spellings: &[&str]) -> String {
 
 /// Writes a value. It contains letters, digits, blanks, quotes and signs.
 pub(super) fn value(random: &mut Random, value: &str) -> String {
-    let bare = !value.is_empty() && value.chars().all(|char| char.is_ascii_alphanumeric() || ".*/".contains(char));
+    let bare =
+        !value.is_empty() && value.chars().all(|char| char.is_ascii_alphanumeric() || ".*/".contains(char));
     match random.below(7) {
         0 | 1 if bare && !value.starts_with(|char: char| char.is_ascii_digit()) => value.to_owned(),
         2 => {
@@ -101,5 +105,5 @@ fn with_meaningless_backticks(random: &mut Random, text: &str) -> String {
 
 /// Returns the space between two words.
 pub(super) fn blank(random: &mut Random) -> &'static str {
-    random.pick(&[" ", " ", " ", "  ", "\t", "\u{a0}", " `\n", " <# a #> "])
+    *random.pick(&[" ", " ", " ", "  ", "\t", "\u{a0}", " `\n", " <# a #> "])
 }

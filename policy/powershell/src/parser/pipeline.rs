@@ -17,7 +17,7 @@ impl Pipelines for Parser<'_, '_> {
             Ok((expression, operator))
         })?;
         if let (Some(target), Some(operator)) = (&expression, operator) {
-            let is_one = operator == Kind::Equals && is_one_variable(&target.value);
+            let is_one = operator == Kind::Equals && matches!(target.value, Value::Variable(_));
             return assignment(self, target, operator == Kind::Equals, is_one).map(Some);
         }
         let mut whole: Option<Span> = None;
@@ -79,14 +79,6 @@ fn assignment(parser: &mut Parser<'_, '_>, target: &Expr, plain: bool, is_one: b
         found.value = value.map(|value| value.value);
     }
     Ok(Span { start: target.span.start, end: span.end })
-}
-
-fn is_one_variable(target: &Value) -> bool {
-    match target {
-        Value::Variable(_) => true,
-        Value::Converted(inner) => is_one_variable(inner),
-        _ => false,
-    }
 }
 
 /// Parses one pipeline, whose first expression may have been read.

@@ -97,7 +97,8 @@ impl Walker<'_> {
         };
         let index = self.out.commands.len();
         let block = first(command).is_some_and(|value| text.constants.is_block(value));
-        let calls = command.name().is_some_and(|name| text.constants.calls_function(name, command.span.start));
+        let calls =
+            command.name().is_some_and(|name| text.constants.calls_function(name, command.span.start));
         match command.name().map(powershell::resolve) {
             None if block => self.add_powershell(Found { span, redirects, ..Found::default() }, own),
             None => {
@@ -118,7 +119,7 @@ impl Walker<'_> {
                 self.run_by_cmdlet(index, &call);
             }
             // The commands of the function's body are commands of the text.
-            Some(Resolved::Program) if calls => {
+            Some(Resolved::Program | Resolved::UnknownCmdlet) if calls => {
                 own.is_own_code = true;
                 self.add_powershell(Found { words, span, redirects, ..Found::default() }, own);
             }
@@ -145,7 +146,10 @@ impl Walker<'_> {
             let known = file.filter(|_| !moves).and_then(|file| powershell::target(file, &home, false, span));
             let word = known.unwrap_or_else(|| Word::unknown(false, span));
             let own = InPowerShell { is_own_code: true, ..InPowerShell::default() };
-            self.add_powershell(Found { span: text.place(place), reads: vec![word], ..Found::default() }, own);
+            self.add_powershell(
+                Found { span: text.place(place), reads: vec![word], ..Found::default() },
+                own,
+            );
         }
     }
 

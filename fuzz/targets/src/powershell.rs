@@ -10,7 +10,8 @@ fn request(text: &str) -> Request<'_> {
 
 /// Checks that each place of the parser is a part of the text.
 pub fn lies_inside(script: &Script, text: &str) {
-    let inside = |span: Span| assert!(text.get(span.start..span.end).is_some(), "{span:?} of {} bytes", text.len());
+    let inside =
+        |span: Span| assert!(text.get(span.start..span.end).is_some(), "{span:?} of {} bytes", text.len());
     for command in &script.commands {
         inside(command.span);
         assert!(!command.elements.is_empty(), "a command has a name");
@@ -77,7 +78,10 @@ pub fn spelling_changes_nothing(decision: &Decision, profile: &Profile) {
             text.push_str(&format!(" -{}", parameter.name));
             let [value] = parameter.values.as_slice() else { return parameter.values.is_empty() };
             let Some(value) = value.as_ref().filter(|value| !value.contains('\0')) else { return false };
-            text.push_str(&format!(":'{}'", value.replace(['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'], "''")));
+            text.push_str(&format!(
+                ":'{}'",
+                value.replace(['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'], "''")
+            ));
             !value.contains(['\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'])
         });
         if !known || text.len() > 8_000 {
@@ -86,7 +90,10 @@ pub fn spelling_changes_nothing(decision: &Decision, profile: &Profile) {
         let again = decide(&request(&text), profile);
         let found = again.commands.first().and_then(|found| found.powershell.as_ref());
         let names = |parameters: &[airlock_policy::BoundParameter]| {
-            parameters.iter().map(|parameter| (parameter.name.clone(), parameter.values.clone())).collect::<Vec<_>>()
+            parameters
+                .iter()
+                .map(|parameter| (parameter.name.clone(), parameter.values.clone()))
+                .collect::<Vec<_>>()
         };
         let is_same = found.is_some_and(|found| {
             found.command == reading.command

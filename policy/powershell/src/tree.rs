@@ -125,6 +125,9 @@ pub enum Quote {
     DoubleHere,
 }
 
+/// The keys and values of a table.
+pub type Entries = Vec<(String, Argument)>;
+
 /// A value, as far as the text determines it.
 #[derive(Debug, Clone)]
 pub enum Value {
@@ -148,7 +151,7 @@ pub enum Value {
     /// `a, b`
     Array(Vec<Argument>),
     /// `@{ ... }`, with its entries if each key is constant and each value is one expression.
-    Hashtable(Option<Vec<(String, Argument)>>),
+    Hashtable(Option<Entries>),
     /// `( ... )`
     Parentheses,
     /// `$( ... )`

@@ -1,9 +1,9 @@
 //! The parameters to which the arguments of a cmdlet are bound, as far as the text shows. It follows the static binder
 //! of PowerShell: named parameters first, then positions in the sets of parameters that the named ones leave.
 
-use airlock_powershell::{Argument, Command, Element, Quote, Span, Value as Parsed};
+use airlock_powershell::{Argument, Command, Element, Entries, Quote, Span, Value as Parsed};
 
-use super::constants::{Constants, Entries, is_false};
+use super::constants::{Constants, is_false};
 use super::position::{best, possible_positions};
 use crate::tables::ParameterKind;
 use crate::tables::cmdlets::{Cmdlet, Parameter};

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use airlock_powershell::{Argument, ConstructKind, Element, Script, Value};
+use airlock_powershell::{Argument, ConstructKind, Element, Entries, Script, Value};
 
 /// Variables that PowerShell sets itself.
 const AUTOMATIC: &[&str] = &[
@@ -27,9 +27,6 @@ const AUTOMATIC: &[&str] = &[
     "this",
     "true",
 ];
-
-/// The entries of a table.
-pub(crate) type Entries = Vec<(String, Argument)>;
 
 /// The constants of a text.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use super::parts::Expr;
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::{Kind, Token};
-use crate::tree::{Argument, Parse, Quote, Value};
+use crate::tree::{Argument, Entries, Parse, Quote, Value};
 
 impl Primaries for Parser<'_, '_> {
     fn primary(&mut self, with_members: bool) -> Parse<Option<Expr>> {
@@ -99,8 +99,8 @@ fn parentheses(parser: &mut Parser<'_, '_>) -> Parse<Token> {
     })
 }
 
-fn hashtable(parser: &mut Parser<'_, '_>) -> Parse<(Option<Vec<(String, Argument)>>, Token)> {
-    let mut entries: Option<Vec<(String, Argument)>> = Some(Vec::new());
+fn hashtable(parser: &mut Parser<'_, '_>) -> Parse<(Option<Entries>, Token)> {
+    let mut entries: Option<Entries> = Some(Vec::new());
     parser.skip_lines()?;
     while let Some(entry) = hash_entry(parser)? {
         match (&mut entries, entry.known) {

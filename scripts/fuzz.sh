@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 seconds=$1
 [[ "$seconds" =~ ^[1-9][0-9]*$ ]] || die "\`$seconds\` is not a number of seconds" "for example: make fuzz SECONDS=600"
 named=("${@:2}")
-all=(decide rules profile import network names http socks)
+all=(decide rules powershell profile import network names http socks)
 for target in "${named[@]}"; do
     [[ " ${all[*]} " = *" $target "* ]] || die "\`$target\` is no target" "name some of: ${all[*]}"
 done
@@ -63,7 +63,7 @@ CONTROLS
 
 # Writes the tokens of the language: the strings in the code of the parser and in the tables.
 write_dictionary() {
-    find policy/src/parse policy/tables -name '*.rs' -o -name '*.toml' | sort | xargs grep -hoE '"[][A-Za-z0-9<>&|;(){}$`*?!:=,./@~^%+#_ -]{1,14}"' |
+    find policy/src/parse policy/powershell/src policy/tables -name '*.rs' -o -name '*.toml' | sort | xargs grep -hoE '"[][A-Za-z0-9<>&|;(){}$`*?!:=,./@~^%+#_ -]{1,14}"' |
         grep -vE '"[a-z]+_[a-z_]+"|[a-z] [a-z]' | sort -u >"$work/dictionary"
     printf '%s\n' '"CONNECT "' '" HTTP/1.1\x0d\x0a"' '"\x0d\x0a\x0d\x0a"' '"Proxy-Authorization: Basic AUTH\x0d\x0a"' \
         '"Transfer-Encoding: chunked\x0d\x0a"' '"Content-Length: "' '"Host: "' '"web.test:PORT"' '"Connection: "' \
@@ -75,7 +75,7 @@ write_dictionary() {
 # Writes the seeds: the test data and configurations of the project.
 write_seeds() {
     local file
-    mkdir -p "$work/seeds/"{decide,rules,profile,import,network,names,http,socks}
+    mkdir -p "$work/seeds/"{decide,rules,powershell,profile,import,network,names,http,socks}
     python3 - "$work/seeds/decide" <<'PYTHON'
 import pathlib, sys, tomllib
 
@@ -98,7 +98,21 @@ PYTHON
     printf 'github-ssh\n*.example.com:22/tcp\nssh.github.com:443' >"$work/seeds/network/names"
     printf '[2001:db8::/32]:8080\n10.1.0.0/16:5432/tcp\n[64:ff9b::0177.0x1]:8080' >"$work/seeds/network/addresses"
     printf 'bücher.example\nxn--bcher-kva.example:80\nBÜCHER。example:80' >"$work/seeds/network/international"
+    write_powershell_seeds
     write_network_seeds
+}
+
+# Writes the PowerShell texts of the tests as seeds.
+write_powershell_seeds() {
+    python3 - "$work/seeds/powershell" <<'PYTHON'
+import pathlib, sys, tomllib
+
+classes = tomllib.loads(pathlib.Path("policy/test_data/powershell.toml").read_text())["class"]
+for number, entry in enumerate(classes):
+    for kind in ("attacks", "lookalikes"):
+        for at, text in enumerate(entry[kind]):
+            pathlib.Path(sys.argv[1], f"{number}_{kind}_{at}").write_bytes(text.encode())
+PYTHON
 }
 
 # Writes the attempts of the tests of the proxy as seeds: hosts, and messages of HTTP and SOCKS. The target
@@ -207,7 +221,8 @@ if [ "${#named[@]}" -gt 0 ]; then
         fuzz "$target" "$seconds"
     done
 else
-    fuzz decide $((seconds * 9 / 20 + 1))
+    fuzz decide $((seconds * 7 / 20 + 1))
+    fuzz powershell $((seconds / 10 + 1))
     fuzz rules $((seconds * 3 / 20 + 1))
     fuzz profile $((seconds / 10 + 1))
     fuzz import $((seconds / 20 + 1))

@@ -1,5 +1,5 @@
 //! Benchmarks of decisions, by construct. They report commands per second on one core, and the time relative to a bare
-//! parse of the same text by tree-sitter. The worst text of each construct has hard limits.
+//! parse of the same text, by tree-sitter or by the parser for PowerShell. The worst text of each construct has hard limits.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 
@@ -7,6 +7,8 @@
 mod commands;
 #[path = "decide/hostile.rs"]
 mod hostile;
+#[path = "decide/powershell.rs"]
+mod powershell;
 #[path = "decide/speed.rs"]
 mod speed;
 #[path = "decide/worst.rs"]
@@ -23,5 +25,6 @@ fn main() -> ExitCode {
     let commands = commands::load();
     speed::throughput(&commands);
     speed::by_construct(&commands);
+    powershell::measure();
     if worst::all_within_limits() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

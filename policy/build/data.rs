@@ -85,6 +85,12 @@ pub(crate) struct Cmdlet {
     /// Whether it has the parameters of cmdlets that change something.
     #[serde(default)]
     pub(crate) changes: bool,
+    /// Whether it is a function without the parameters of all cmdlets, which ignores further arguments.
+    #[serde(default)]
+    pub(crate) simple: bool,
+    /// The parameters with which it is read-only although it otherwise is not. The first must be given.
+    #[serde(default)]
+    pub(crate) reads_with: Vec<String>,
     #[serde(default)]
     pub(crate) parameters: Vec<String>,
 }

@@ -226,7 +226,7 @@ pub(crate) fn problem_reason(problem: &Problem) -> Reason {
 }
 
 fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
-    if found.call().is_some() {
+    if found.call().is_some() || found.calls_own_code() {
         let (refusal, paths, writes) = cmdlet::facts(found, analysis, places);
         return CommandFacts { refusal, paths, writes, connection: None };
     }

@@ -5,13 +5,16 @@
 mod assigned;
 mod bind;
 mod call;
+mod constants;
 mod expression;
 mod native;
+mod position;
 mod proof;
 mod resolve;
 
 pub(crate) use assigned::possible_values;
 pub(crate) use call::{Call, changes_directory};
-pub(crate) use expression::effects;
+pub(crate) use constants::Constants;
+pub(crate) use expression::{effects, files_read};
 pub(crate) use native::{target, words};
 pub(crate) use resolve::{Resolved, on_windows, readings, resolve};

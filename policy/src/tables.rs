@@ -14,7 +14,7 @@ pub(crate) use entries::{
 };
 pub(crate) use kinds::{
     BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,
-    Takes, Target,
+    Takes, Target, ValueType,
 };
 
 use std::cmp::Ordering;

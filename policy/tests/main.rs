@@ -21,6 +21,7 @@ mod pipeline;
 mod powershell;
 mod powershell_advice;
 mod powershell_deny;
+mod powershell_meaning;
 mod read_only_cases;
 mod rulings;
 mod scripts;

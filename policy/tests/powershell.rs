@@ -126,7 +126,18 @@ fn the_answer_shows_each_command_as_powershell_reads_it() {
 
 #[test]
 fn rules_for_paths_see_the_files_of_cmdlets() {
-    for text in ["gc .env", "Get-Content -LiteralPath .\\.env", "sls x .env", "cat .env", "gi a, .env"] {
+    for text in [
+        "gc .env",
+        "Get-Content -LiteralPath .\\.env",
+        "sls x .env",
+        "cat .env",
+        "gi a, .env",
+        "[IO.File]::ReadAllText('.env')",
+        "1 | % { [io.file]::ReadLines('.\\.env') }",
+        "[IO.FileInfo]::new('.env').OpenText().ReadToEnd()",
+        "$p = @{ Path = '.env' }; gc @p",
+        "function f { gc .env }; f",
+    ] {
         assert_eq!(with(text, &[], &["Read(.env)"]), Verdict::Deny, "{text}");
     }
     for text in ["sc a 1", "1 > a", "ri a", "copy b a", "1 | Out-File a"] {
@@ -137,7 +148,14 @@ fn rules_for_paths_see_the_files_of_cmdlets() {
 
 #[test]
 fn paths_outside_the_workspace_are_asked_about() {
-    for text in ["Get-Content /root/x", "gc ..\\..\\x", "1 > /root/x", "cd /root; gc x"] {
+    for text in [
+        "Get-Content /root/x",
+        "gc ..\\..\\x",
+        "1 > /root/x",
+        "cd /root; gc x",
+        "[IO.File]::ReadAllText('/root/x')",
+        "$p = @{ LiteralPath = '/root/x' }; gc @p",
+    ] {
         assert_eq!(strict(text).verdict, Verdict::Ask, "{text}");
     }
     for text in ["Get-Content a/x", "gc .\\a\\x", "1 > $null", "cd sub; gc x"] {

@@ -1,13 +1,16 @@
 //! The slowest known texts, by construct. They include the longest and deepest parsed texts, the longest searched
 //! texts, and texts for a profile with the most rules.
 
-use airlock_policy::{Rules, limits};
+use airlock_policy::{Rules, Shell, limits};
+
+use super::powershell;
 
 /// A text, its construct, and the rules for its decision.
 pub(crate) struct Case {
     pub(crate) construct: String,
     pub(crate) text: Vec<u8>,
     pub(crate) rules: RuleKind,
+    pub(crate) shell: Shell,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,12 @@ fn fill(part: &str, length: usize) -> Vec<u8> {
 }
 
 pub(crate) fn cases() -> Vec<Case> {
-    let case = |construct: &str, text: Vec<u8>, rules| Case { construct: construct.to_owned(), text, rules };
+    let case = |construct: &str, text: Vec<u8>, rules| Case {
+        construct: construct.to_owned(),
+        text,
+        rules,
+        shell: Shell::Bash,
+    };
     let mut all = Vec::new();
     let parts: Vec<String> = serde_json::from_str(PARTS).unwrap();
     for part in &parts {
@@ -93,6 +101,7 @@ pub(crate) fn cases() -> Vec<Case> {
             all.push(case(name, different_words(length), rules));
         }
     }
+    all.extend(powershell::cases());
     all
 }
 

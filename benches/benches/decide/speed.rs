@@ -77,7 +77,7 @@ fn parse_and_decide(text: &str) -> (Duration, Duration) {
     (parse.median(), all.median())
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -21,7 +21,7 @@ pub(crate) fn answer_once(index: usize) {
     let case = &hostile::cases()[index];
     let profile = Profile::builtin("strict").unwrap();
     let rules = (case.rules != RuleKind::None).then(|| hostile::rules(case.rules));
-    let request = Request { extra_rules: rules.as_ref(), ..Request::bash(&case.text) };
+    let request = Request { shell: case.shell, extra_rules: rules.as_ref(), ..Request::bash(&case.text) };
     // This resets the kernel's peak of the memory.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS:");

@@ -51,7 +51,7 @@ fn read_only_is_enforced(decision: &Decision, request: &Request<'_>) {
         assert!(!decision.concurrency_safe);
         return;
     }
-    assert!(decision.parse_complete && request.shell == Shell::Bash && request.unsandboxed.is_none());
+    assert!(decision.parse_complete && request.shell != Shell::Zsh && request.unsandboxed.is_none());
     for requirement in [Requirement::ReadOnlyMount, Requirement::TrustedPath] {
         assert!(decision.requires.contains(&requirement), "read-only is enforced by the runner");
     }

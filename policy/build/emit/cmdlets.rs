@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::text::{Result, list, put, reasoned};
 use crate::data::{Cmdlet, Tables};
-use crate::kinds::{ParameterKind, ParameterRole};
+use crate::kinds::{ParameterKind, ParameterRole, ValueType};
 
 pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
     let folded: BTreeMap<String, (&String, &Cmdlet)> =
@@ -14,8 +14,8 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
         reasoned(name, &entry.does)?;
         put(write!(
             out,
-            "({folded:?}, Cmdlet {{ name: {name:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, parameters: &[",
-            entry.does, entry.effect, entry.set, entry.changes
+            "({folded:?}, Cmdlet {{ name: {name:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, is_simple: {}, reads_with: &{:?}, parameters: &[",
+            entry.does, entry.effect, entry.set, entry.changes, entry.simple, entry.reads_with
         ))?;
         parameters(out, name, &entry.parameters)?;
         put(write!(out, "] }})"))
@@ -46,8 +46,14 @@ fn parameters(out: &mut String, cmdlet: &str, all: &[String]) -> Result {
         }
         put(write!(
             out,
-            "Parameter {{ names: &{:?}, kind: ParameterKind::{:?}, role: ParameterRole::{:?}, refused: {}, sets: &{:?} }}, ",
-            parameter.names, parameter.kind, parameter.role, parameter.refused, parameter.sets
+            "Parameter {{ names: &{:?}, kind: ParameterKind::{:?}, role: ParameterRole::{:?}, refused: {}, takes: (ValueType::{:?}, {}), sets: &{:?} }}, ",
+            parameter.names,
+            parameter.kind,
+            parameter.role,
+            parameter.refused,
+            parameter.takes.0,
+            parameter.takes.1,
+            parameter.sets
         ))?;
     }
     Ok(())
@@ -59,13 +65,15 @@ struct Parameter<'t> {
     kind: ParameterKind,
     role: ParameterRole,
     refused: bool,
+    /// The type of its values, and whether it takes a list of them.
+    takes: (ValueType, bool),
     /// The sets to which it belongs, with its position; `*` is every set.
     sets: Vec<(&'t str, Option<u8>)>,
 }
 
 impl<'t> Parameter<'t> {
     fn parse(text: &'t str) -> Option<Self> {
-        let mut words = text.split(' ');
+        let mut words = text.split(' ').peekable();
         let (head, role) = match words.next()?.split_once('>') {
             None => (text.split(' ').next()?, ParameterRole::Plain),
             Some((head, "read")) => (head, ParameterRole::Read),
@@ -73,6 +81,8 @@ impl<'t> Parameter<'t> {
             Some((head, "create")) => (head, ParameterRole::Create),
             Some((head, "delete")) => (head, ParameterRole::Delete),
             Some((head, "variable")) => (head, ParameterRole::Variable),
+            Some((head, "block")) => (head, ParameterRole::Block),
+            Some((head, "type")) => (head, ParameterRole::Type),
             Some(_) => return None,
         };
         let (head, refused) = head.strip_suffix('!').map_or((head, false), |head| (head, true));
@@ -82,11 +92,32 @@ impl<'t> Parameter<'t> {
             Some((names, "rest")) => (names, ParameterKind::Rest),
             Some(_) => return None,
         };
+        let takes = match words.next_if(|word| word.starts_with('~')) {
+            Some(word) => value_type(word)?,
+            None => (ValueType::Other, false),
+        };
         let set = |word: &'t str| match word.split_once(':') {
             None => Some((word, None)),
             Some((set, position)) => Some((set, Some(position.parse().ok()?))),
         };
         let sets = words.map(set).collect::<Option<Vec<_>>>()?;
-        Some(Self { names: names.split(',').collect(), kind, role, refused, sets })
+        Some(Self { names: names.split(',').collect(), kind, role, refused, takes, sets })
     }
+}
+
+/// Reads `~type` or `~type[]`.
+fn value_type(word: &str) -> Option<(ValueType, bool)> {
+    let name = word.strip_prefix('~')?;
+    let (name, is_list) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
+    let found = match name {
+        "any" => ValueType::Any,
+        "block" => ValueType::Block,
+        "double" => ValueType::Double,
+        "int" => ValueType::Int,
+        "other" => ValueType::Other,
+        "string" => ValueType::String,
+        "table" => ValueType::Table,
+        _ => return None,
+    };
+    Some((found, is_list))
 }

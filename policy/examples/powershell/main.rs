@@ -1,12 +1,14 @@
 //! Compares the policy with facts about PowerShell: the cmdlet and the parameters to which each argument is bound, and
 //! the changes that texts make when they run. It prints the shares and each difference. The exit code is 0 if no text
-//! that changes something is read-only, 1 if one is, and 2 if there are no facts.
+//! that changes something is read-only, enough of the texts that are labelled read-only are, and the parameters agree;
+//! otherwise 1, or 2 if there are no facts.
 //!
 //! Run it with `make powershell FACTS=DIRECTORY`.
 
 mod bindings;
 mod changes;
 mod decided;
+mod labels;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -38,8 +40,7 @@ fn measure(directory: &Path) -> Result<bool, String> {
             Some((row.get("id")?.as_str()?.to_owned(), row.get("text")?.as_str()?.to_owned()))
         }));
     }
-    bindings::measure(&rows(&directory.join("bindings.jsonl"))?, &texts, &profile);
-    let mut holds = true;
+    let mut holds = bindings::measure(&rows(&directory.join("bindings.jsonl"))?, &texts, &profile);
     for file in ["effects.jsonl", "everyday_effects.jsonl"] {
         let found = changes::measure(&rows(&directory.join(file))?, &texts, &profile);
         println!("{file}\n{found}");
@@ -47,6 +48,7 @@ fn measure(directory: &Path) -> Result<bool, String> {
     }
     let cases = changes::cases(&rows(&directory.join("behaviour.jsonl"))?, &profile);
     println!("behaviour.jsonl\n{cases}");
+    holds &= labels::measure(&texts, &profile)?;
     Ok(holds && cases.holds())
 }
 

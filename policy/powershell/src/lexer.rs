@@ -9,7 +9,7 @@ mod variable;
 mod word;
 
 use self::reading::{Numbers, Operators, Strings, Variables, Words};
-use crate::chars::{is_blank, is_digit, is_double_quote, is_letter, is_single_quote};
+use crate::chars::{is_blank, is_dash, is_digit, is_double_quote, is_letter, is_single_quote};
 use crate::source::{Map, Text};
 use crate::token::{Kind, Part, Stream, Token};
 use crate::tree::{Fault, Parse};
@@ -43,7 +43,7 @@ pub(crate) struct Lexer<'s> {
     pub(crate) simple_name: bool,
     /// The remaining characters that may be read, which bounds the work of reading a part again.
     fuel: usize,
-    /// Whether a comment starts with `#requires`.
+    /// Whether a comment starts with `#requires` and may load a module.
     pub(crate) requires: bool,
     nested: bool,
 }
@@ -306,7 +306,7 @@ impl<'s> Lexer<'s> {
         let length = rest.find(['\r', '\n']).unwrap_or(rest.len());
         let comment = rest.get(..length).unwrap_or_default();
         let directive = comment.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("requires"));
-        self.requires |= directive;
+        self.requires |= directive && !only_tests(comment.get(8..).unwrap_or_default());
         self.at += length;
         self.fuel = self.fuel.saturating_sub(length);
     }
@@ -392,4 +392,15 @@ impl<'s> Lexer<'s> {
     fn starts_number(&self, next: char) -> bool {
         self.signed && (is_digit(next) || next == '.')
     }
+}
+
+/// Reports whether the parameters of `#requires` only test the shell. Others load modules.
+fn only_tests(parameters: &str) -> bool {
+    let mut names =
+        parameters.split_whitespace().filter(|word| is_dash(word.chars().next().unwrap_or_default()));
+    let tests = |name: &str| {
+        let name: String = name.chars().skip(1).collect();
+        ["version", "psedition", "runasadministrator"].iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    names.next().is_some_and(tests) && names.all(tests)
 }

@@ -20,7 +20,7 @@ pub use parser::parse;
 pub use source::Span;
 pub use token::Stream;
 pub use tree::{
-    Argument, Assignment, Call, Command, Construct, ConstructKind, Element, Fault, Member, Quote,
+    Argument, Assignment, Call, Command, Construct, ConstructKind, Element, Entries, Fault, Member, Quote,
     Redirection, RedirectionTarget, Script, Target, TypeName, TypeUse, Value,
 };
 

@@ -13,6 +13,7 @@ mod statement;
 mod types;
 
 use self::grammar::{Primaries, Statements};
+use self::parts::Expr;
 use crate::lexer::{Lexer, Mode};
 use crate::source::{Map, Span, Text};
 use crate::token::{Kind, Token};
@@ -39,7 +40,12 @@ pub fn parse(text: &str) -> Script {
     let fault = parser.script().err();
     if parser.lexer.requires {
         let span = Span { start: 0, end: text.len() };
-        script.constructs.push(Construct { kind: ConstructKind::Requires, name: None, span });
+        script.constructs.push(Construct {
+            kind: ConstructKind::Requires,
+            name: None,
+            is_outermost: true,
+            span,
+        });
     }
     script.fault = fault;
     script
@@ -55,6 +61,8 @@ struct Parser<'s, 'o> {
     depth: usize,
     /// The command whose arguments are being read.
     within: Option<usize>,
+    /// The last pipeline, if it is one expression.
+    sole: Option<Expr>,
     out: &'o mut Script,
 }
 
@@ -67,7 +75,7 @@ struct Mark {
 
 impl<'s, 'o> Parser<'s, 'o> {
     fn new(lexer: Lexer<'s>, out: &'o mut Script) -> Self {
-        Self { lexer, ahead: None, commas_separate: false, depth: 0, within: None, out }
+        Self { lexer, ahead: None, commas_separate: false, depth: 0, within: None, sole: None, out }
     }
 
     fn fault<T>(&self, code: &'static str, token: &Token) -> Parse<T> {
@@ -226,11 +234,17 @@ impl<'s, 'o> Parser<'s, 'o> {
         let of_these = self.out.assignments.get_mut(first..behind).unwrap_or_default();
         of_these
             .iter_mut()
-            .for_each(|assignment| assignment.value = Some(Span { start, end: end.max(start) }));
+            .for_each(|assignment| assignment.value_span = Some(Span { start, end: end.max(start) }));
     }
 
     fn construct(&mut self, kind: ConstructKind, name: Option<String>, span: Span) {
-        self.out.constructs.push(Construct { kind, name, span });
+        let is_outermost = self.depth == 0;
+        self.out.constructs.push(Construct { kind, name, is_outermost, span });
+    }
+
+    /// Returns the last expression if it is the whole statement in this place.
+    fn value_at(&mut self, statement: Span) -> Option<Expr> {
+        self.sole.take().filter(|found| found.span == statement)
     }
 
     /// Parses the expressions inside a string.

@@ -127,6 +127,9 @@ pub enum Quote {
     DoubleHere,
 }
 
+/// The keys and values of a table.
+pub type Entries = Vec<(String, Argument)>;
+
 /// A value, as far as the text determines it.
 #[derive(Debug, Clone)]
 pub enum Value {
@@ -135,7 +138,10 @@ pub enum Value {
     /// A string with variables or expressions. The text before the first one is constant.
     Expandable(String),
     /// A number.
-    Number,
+    Number {
+        /// Whether it is an integer without a suffix.
+        is_whole: bool,
+    },
     /// `$name`
     Variable(String),
     /// `@name`
@@ -146,8 +152,8 @@ pub enum Value {
     ScriptBlock,
     /// `a, b`
     Array(Vec<Argument>),
-    /// `@{ ... }`
-    Hashtable,
+    /// `@{ ... }`, with its entries if each key is constant and each value is one expression.
+    Hashtable(Option<Entries>),
     /// `( ... )`
     Parentheses,
     /// `$( ... )`
@@ -257,10 +263,14 @@ pub enum TypeUse {
 pub struct Assignment {
     /// The variable; `None` for a property, an element, or a list of targets.
     pub variable: Option<String>,
+    /// The value, if `=` assigns one expression to one variable without a type.
+    pub value: Option<Value>,
+    /// Whether it is a statement of the text itself, and not of a block.
+    pub is_outermost: bool,
     /// The place of the target.
     pub span: Span,
     /// The place of the assigned value, with the operator before it. `None` for an increment.
-    pub value: Option<Span>,
+    pub value_span: Option<Span>,
 }
 
 /// A part with an effect of its own.
@@ -270,6 +280,8 @@ pub struct Construct {
     pub kind: ConstructKind,
     /// The name that it defines, if it does.
     pub name: Option<String>,
+    /// Whether it is a statement of the text itself, and not of a block.
+    pub is_outermost: bool,
     /// Its place.
     pub span: Span,
 }
@@ -285,7 +297,7 @@ pub enum ConstructKind {
     Enum,
     /// `using`
     Using,
-    /// A comment that starts with `#requires`.
+    /// A comment that starts with `#requires` and may load a module.
     Requires,
     /// `trap`
     Trap,

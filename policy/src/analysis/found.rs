@@ -52,6 +52,9 @@ pub(crate) struct InPowerShell {
     pub(crate) on_windows: Option<Call>,
     /// The earlier parts of its pipeline, if it changes what they name.
     pub(crate) fed: Option<Fed>,
+    /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or it
+    /// only reads files.
+    pub(crate) is_own_code: bool,
 }
 
 /// The earlier parts of a pipeline.
@@ -91,6 +94,11 @@ impl Found {
         own.call.as_ref().or(own.on_windows.as_ref())
     }
 
+    /// Reports whether PowerShell itself runs it, and the text shows everything that it runs.
+    pub(crate) fn calls_own_code(&self) -> bool {
+        self.in_powershell.as_ref().is_some_and(|own| own.is_own_code)
+    }
+
     /// Returns the program as it was written.
     pub(crate) fn program(&self) -> Option<&[u8]> {
         self.words.first().and_then(|word| word.text.as_deref())
@@ -122,6 +130,8 @@ pub(crate) struct Analysis {
     pub(crate) complete: bool,
     /// Names that the text defines as functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,
+    /// The functions that PowerShell texts define, in lower case.
+    pub(crate) defined_in_powershell: HashSet<Vec<u8>>,
     /// Names that the text defines as aliases. Their use is not followed.
     pub(crate) aliases: HashSet<Vec<u8>>,
     /// Variables that the text only sets to numbers.

@@ -1,4 +1,4 @@
-//! The facts about a call of a cmdlet.
+//! The facts about a call of a cmdlet, or of a function that the text defines.
 
 use crate::analysis::{Analysis, Found};
 use crate::decision::Span;
@@ -8,7 +8,7 @@ use crate::powershell::Call;
 use crate::readonly::{self, PathWord, Proof, Refusal};
 use crate::tables::names;
 
-/// Returns why a cmdlet is not read-only, if it is not, its paths, and those that it edits.
+/// Returns why the call is not read-only, if it is not, its paths, and those that it edits.
 pub(super) fn facts(
     found: &Found,
     analysis: &Analysis,
@@ -16,16 +16,17 @@ pub(super) fn facts(
 ) -> (Option<Refusal>, Vec<Located>, Option<WriterPaths>) {
     let call = found.call();
     let mut words: Vec<PathWord> = paths::redirect_writes(found).collect();
-    let refusal = match call.map(|call| prove(call, found, analysis)) {
-        Some(Ok(reads)) => {
+    words.extend(found.reads.iter().map(PathWord::read));
+    let proof = call.map_or_else(|| bare(found, analysis), |call| prove(call, found, analysis));
+    let refusal = match proof {
+        Ok(reads) => {
             words.extend(reads);
             None
         }
-        Some(Err(refusal)) => {
+        Err(refusal) => {
             words.extend(call.map(|call| call.uses.clone()).unwrap_or_default());
             Some(refusal)
         }
-        None => None,
     };
     let located = words.iter().flat_map(|word| paths::locate(word, &found.directory, places));
     let writes =
@@ -49,12 +50,29 @@ fn is_edit(call: &Call) -> bool {
 
 fn prove(call: &Call, found: &Found, analysis: &Analysis) -> Proof {
     let reads = call.proof.clone()?;
-    if found.in_powershell.as_ref().is_some_and(|own| own.is_function) {
-        let span = found.words.first().map_or(Span::default(), |word| word.span);
-        return Err(Refusal::new("function_call", "the text defines a function with this name", span));
+    if is_replaced(call, found, analysis) {
+        let span = found.words.first().map_or(found.span, |word| word.span);
+        return Err(Refusal::new("function_call", "a function with this name replaces the cmdlet", span));
     }
-    // The redirections and the environment are those of any command.
-    let bare = Found { words: Vec::new(), in_powershell: None, ..found.clone() };
-    readonly::prove(&bare, analysis)?;
+    bare(found, analysis)?;
     Ok(reads)
+}
+
+/// Reports whether a function of the session has the name of the cmdlet. The body of one that the text defines is a part
+/// of the text.
+fn is_replaced(call: &Call, found: &Found, analysis: &Analysis) -> bool {
+    let Some(own) = found.in_powershell.as_ref().filter(|own| !own.is_function) else {
+        return false;
+    };
+    let written = own.elements.first().and_then(|(name, _)| name.as_deref()).unwrap_or_default();
+    let names = [written.as_bytes(), call.cmdlet.name.as_bytes()];
+    let in_text = &analysis.defined_in_powershell;
+    let of_session = analysis.defined.iter().filter(|name| !in_text.contains(*name));
+    of_session.into_iter().any(|name| names.iter().any(|own| own.eq_ignore_ascii_case(name)))
+}
+
+/// Proves the redirections and the environment, as those of any command.
+fn bare(found: &Found, analysis: &Analysis) -> Proof {
+    let bare = Found { words: Vec::new(), in_powershell: None, ..found.clone() };
+    readonly::prove(&bare, analysis)
 }

@@ -3,6 +3,7 @@
 use airlock_powershell::{Command, Span as Place, Value as Parsed};
 
 use super::bind::{Bound, Value, bind};
+use super::constants::Constants;
 use super::proof::{Context, prove, uses};
 use super::resolve::{Resolved, resolve};
 use crate::decision::Span;
@@ -135,27 +136,34 @@ impl Call {
         command: &Command,
         text: &str,
         home: &str,
+        constants: &Constants<'_>,
         place: &dyn Fn(Place) -> Span,
     ) -> Self {
-        let binding = bind(cmdlet, command);
+        let binding = bind(cmdlet, command, constants);
         let name = Place { start: command.span.start, end: command.span.end };
-        let context = Context { home, place, name: place(name) };
+        let context = Context { home, constants, place, name: place(name) };
         let proof = prove(cmdlet, &binding, &context);
-        let (uses, elsewhere) =
-            if cmdlet.effect == CmdletEffect::Reads { (Vec::new(), false) } else { uses(&binding, &context) };
+        let (uses, elsewhere) = if cmdlet.effect == CmdletEffect::Reads {
+            (Vec::new(), false)
+        } else {
+            uses(cmdlet, &binding, &context)
+        };
         let hides = match cmdlet.effect {
-            CmdletEffect::Runs => true,
-            CmdletEffect::Changes => elsewhere,
+            CmdletEffect::Runs => proof.is_err(),
+            CmdletEffect::Changes => elsewhere && proof.is_err(),
             CmdletEffect::Reads => calls_method(&binding.bound, binding.splats, proof.is_err()),
         };
-        let parameters = binding
-            .bound
+        let reported = if binding.conflicts { &[][..] } else { &binding.bound };
+        let parameters = reported
             .iter()
             .map(|bound| (bound.parameter.name(), values(bound, text, place), place(bound.span)));
         Self {
             cmdlet,
             parameters: parameters.collect(),
-            is_open: binding.splats || !binding.unbound.is_empty(),
+            is_open: binding.splats
+                || !binding.unbound.is_empty()
+                || binding.conflicts
+                || !binding.loose.is_empty(),
             proof,
             uses,
             hides,
@@ -195,7 +203,7 @@ fn values(bound: &Bound, text: &str, place: &dyn Fn(Place) -> Span) -> Vec<Word>
         let written = text.get(argument.span.start..argument.span.end).unwrap_or_default();
         match &argument.value {
             Parsed::String(value, _) => Word::known(value.as_bytes(), span),
-            Parsed::Number => Word::known(written.as_bytes(), span),
+            Parsed::Number { .. } => Word::known(written.as_bytes(), span),
             _ => Word { written: written.as_bytes().to_vec(), ..Word::unknown(false, span) },
         }
     };

@@ -5,6 +5,7 @@ use airlock_powershell::{
     Argument, Assignment, Construct, ConstructKind, Member, Script, Span, Target, TypeName, TypeUse, Value,
 };
 
+use super::constants::Constants;
 use crate::tables::names;
 
 /// Scopes of variables. Other text before a colon is a drive, whose items are set or read.
@@ -20,10 +21,11 @@ pub(crate) struct Effect {
 }
 
 /// Returns the effects that are not known to be harmless.
-pub(crate) fn effects(script: &Script) -> Vec<Effect> {
+pub(crate) fn effects(script: &Script, constants: &Constants<'_>) -> Vec<Effect> {
     let mut out = Vec::new();
-    out.extend(script.members.iter().filter_map(of_member));
-    out.extend(script.types.iter().filter_map(of_type));
+    out.extend(script.members.iter().filter_map(|member| of_member(member, constants)));
+    let plain = script.variables.iter().all(|name| is_plain(name));
+    out.extend(script.types.iter().filter_map(|used| of_type(used, plain, script, constants)));
     out.extend(script.assignments.iter().filter_map(of_assignment));
     out.extend(script.constructs.iter().filter_map(of_construct));
     let whole = Span::default();
@@ -33,20 +35,29 @@ pub(crate) fn effects(script: &Script) -> Vec<Effect> {
 }
 
 /// Returns the name of a type in the form of the tables.
-fn folded(name: &str) -> String {
+pub(super) fn folded(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let known = lower.strip_prefix("system.").unwrap_or(&lower);
     known.split('`').next().unwrap_or_default().to_owned()
 }
 
-fn of_type(used: &TypeName) -> Option<Effect> {
+fn of_type(used: &TypeName, plain: bool, script: &Script, constants: &Constants<'_>) -> Option<Effect> {
     let name = folded(&used.name);
-    let known = names::is_pure_type(&name) || names::has_harmless_static_members(&name);
-    let harmless = used.role == TypeUse::Type && known;
+    let harmless = match used.role {
+        // A reference to a variable lets a method set it.
+        TypeUse::Type if name == "ref" => plain,
+        TypeUse::Type => {
+            names::is_pure_type(&name)
+                || names::has_harmless_static_members(&name)
+                || constants.defines_type(&name)
+                || is_only_target(used, script)
+        }
+        TypeUse::Attribute => names::is_harmless_attribute(name.strip_suffix("attribute").unwrap_or(&name)),
+    };
     (!harmless).then_some(Effect { code: "powershell_type", span: used.span, hides: false })
 }
 
-fn of_member(member: &Member) -> Option<Effect> {
+fn of_member(member: &Member, constants: &Constants<'_>) -> Option<Effect> {
     let effect = Effect { code: "powershell_member", span: member.span, hides: true };
     let Some(name) = member.name.as_deref().map(str::to_ascii_lowercase) else {
         return Some(effect);
@@ -54,11 +65,14 @@ fn of_member(member: &Member) -> Option<Effect> {
     let harmless = match (&member.target, member.is_static) {
         (Target::Type(of), _) => {
             let of = folded(of);
-            names::is_pure_type(&of) || names::is_harmless_static_member(&format!("{of}::{name}"))
+            names::is_pure_type(&of)
+                || constants.defines_type(&of)
+                || names::is_harmless_static_member(&format!("{of}::{name}"))
+                || (reads_file(&of, &name) && member.arguments.is_some())
         }
         (_, true) => false,
         (target, false) => match &member.arguments {
-            None => true,
+            None => name != "scriptblock",
             Some(arguments) => is_harmless_call(target, &name, arguments),
         },
     };
@@ -68,7 +82,13 @@ fn of_member(member: &Member) -> Option<Effect> {
 fn is_harmless_call(target: &Target, name: &str, arguments: &[Argument]) -> bool {
     match name {
         // A string names a method, or is read as a script.
-        "foreach" | "where" => matches!(arguments, [Argument { value: Value::ScriptBlock, .. }, ..]),
+        "foreach" | "where" => match arguments {
+            [Argument { value: Value::ScriptBlock, .. }, ..] => true,
+            [Argument { value: Value::String(member, _), .. }, ..] => {
+                name == "foreach" && is_harmless_member(&member.to_ascii_lowercase())
+            }
+            _ => false,
+        },
         // Files have this method, too.
         "replace" | "remove" | "insert" => *target == Target::String,
         _ => names::is_harmless_method(name),
@@ -86,6 +106,21 @@ fn of_assignment(assignment: &Assignment) -> Option<Effect> {
         return effect("powershell_assignment", !environment);
     }
     if names::is_obeyed_by_powershell(&own) { effect("powershell_assignment", true) } else { None }
+}
+
+/// Reports whether the type is only the target of a static member, which is checked by itself. A conversion to the type
+/// may open a file.
+fn is_only_target(used: &TypeName, script: &Script) -> bool {
+    let is_target = |member: &Member| {
+        matches!(member.target, Target::Type(_)) && member.span.start + 1 == used.span.start
+    };
+    names::has_file_readers(&folded(&used.name)) && script.members.iter().any(is_target)
+}
+
+/// Reports whether a variable is one that PowerShell does not obey, and no item on a drive.
+fn is_plain(name: &str) -> bool {
+    let (scope, own) = scoped(name);
+    scope.is_none_or(|scope| SCOPES.contains(&scope.as_str())) && !names::is_obeyed_by_powershell(&own)
 }
 
 /// Returns the scope or drive of a variable, and the rest of its name, in lower case.
@@ -106,20 +141,48 @@ fn reads_drive(name: &str) -> bool {
 fn of_construct(construct: &Construct) -> Option<Effect> {
     let hides = match construct.kind {
         ConstructKind::Using | ConstructKind::Requires => true,
-        ConstructKind::Class
-        | ConstructKind::Data
-        | ConstructKind::Background
-        | ConstructKind::SwitchFile
-        | ConstructKind::Function => false,
-        ConstructKind::Enum | ConstructKind::Trap | ConstructKind::Exit | ConstructKind::Parameter => {
-            return None;
+        ConstructKind::Background | ConstructKind::SwitchFile => false,
+        // A parameter or `data` sets a variable. Their other parts are commands, types and members of the text.
+        ConstructKind::Parameter | ConstructKind::Data => {
+            let name = construct.name.as_ref().map(|name| scoped(name));
+            if !name.is_some_and(|(scope, own)| scope.is_some() || names::is_obeyed_by_powershell(&own)) {
+                return None;
+            }
+            true
         }
+        ConstructKind::Class
+        | ConstructKind::Enum
+        | ConstructKind::Exit
+        | ConstructKind::Function
+        | ConstructKind::Trap => return None,
     };
     Some(Effect { code: "powershell_construct", span: construct.span, hides })
 }
 
 /// Reports whether a value is the name of a variable that a cmdlet may set.
 pub(super) fn is_plain_variable(argument: &Argument) -> bool {
+    if matches!(argument.value, Value::Number { .. }) {
+        return true;
+    }
     let name = argument.value.as_string().map(|name| name.trim_start_matches('+').to_ascii_lowercase());
-    name.is_some_and(|name| !name.contains(':') && !names::is_obeyed_by_powershell(&name))
+    name.is_some_and(|name| !name.contains([':', '*', '?', '[']) && !names::is_obeyed_by_powershell(&name))
+}
+
+/// Reports whether a member with this name, in lower case, is a property or a method that only computes.
+pub(super) fn is_harmless_member(name: &str) -> bool {
+    names::is_powershell_property(name) || names::is_harmless_method(name)
+}
+
+fn reads_file(of: &str, name: &str) -> bool {
+    names::reads_file(&format!("{of}::{name}"))
+}
+
+/// Returns the files that static members read, with the place of each. `None`: the text does not show which file.
+pub(crate) fn files_read(script: &Script) -> Vec<(Option<&Argument>, Span)> {
+    let reads = |member: &&Member| match (&member.target, &member.name) {
+        (Target::Type(of), Some(name)) => reads_file(&folded(of), &name.to_ascii_lowercase()),
+        _ => false,
+    };
+    let found = script.members.iter().filter(reads);
+    found.map(|member| (member.arguments.as_ref().and_then(|given| given.first()), member.span)).collect()
 }

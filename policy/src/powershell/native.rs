@@ -74,12 +74,12 @@ fn word(argument: &Argument, text: &str, home: &str, is_name: bool, span: Span) 
             bare(value, home, is_name, span).unwrap_or_else(|| unknown(true))
         }
         Value::String(value, _) => Word::known(value.as_bytes(), span),
-        Value::Number => Word::known(written.as_bytes(), span),
+        Value::Number { .. } => Word::known(written.as_bytes(), span),
         Value::Expandable(lead) => Word { lead: lead.as_bytes().to_vec(), ..unknown(true) },
         Value::Array(values) => {
             let plain = values
                 .iter()
-                .all(|value| matches!(&value.value, Value::String(_, Quote::None) | Value::Number));
+                .all(|value| matches!(&value.value, Value::String(_, Quote::None) | Value::Number { .. }));
             let one =
                 plain && !written.contains(|char: char| char.is_whitespace() || "*?[~`'\"".contains(char));
             if one { Word::known(written.as_bytes(), span) } else { unknown(false) }

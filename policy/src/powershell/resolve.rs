@@ -49,6 +49,9 @@ pub(crate) fn on_windows(name: &str) -> Option<&'static Cmdlet> {
 
 /// Returns the name without a qualifier that names a built-in module. `None` if the qualifier is unknown.
 fn unqualified(name: &str) -> Option<&str> {
+    if name.ends_with('\\') {
+        return Some(name);
+    }
     match name.rsplit_once('\\') {
         None => Some(name),
         Some((module, name)) => names::is_powershell_module(&module.to_ascii_lowercase()).then_some(name),

@@ -9,7 +9,7 @@ use super::entries::{
 };
 use super::kinds::{
     BuiltinDeny, CmdletEffect, Format, Joined, Names, ParameterKind, ParameterRole, Runs, Scripts, Search,
-    Takes, Target,
+    Takes, Target, ValueType,
 };
 use crate::decision::{Access, Category};
 

@@ -208,4 +208,20 @@ pub(crate) enum ParameterRole {
     Delete,
     /// The name of a variable that is set.
     Variable,
+    /// A script block that runs. A block that the text does not show may run anything.
+    Block,
+    /// The name of a type that is created.
+    Type,
+}
+
+/// The type of a positional parameter, as far as it selects the parameter for an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    Any,
+    Block,
+    Double,
+    Int,
+    Other,
+    String,
+    Table,
 }

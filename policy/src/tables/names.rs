@@ -217,3 +217,20 @@ pub(crate) fn runs_anything_in_powershell(name: &str) -> bool {
 pub(crate) fn is_edit_by_powershell(cmdlet: &str) -> bool {
     listed(data::POWERSHELL_EDITS, cmdlet.as_bytes()).is_some()
 }
+
+/// Reports whether an attribute with this name, in lower case and without `attribute`, only describes or checks values.
+pub(crate) fn is_harmless_attribute(name: &str) -> bool {
+    listed(data::POWERSHELL_ATTRIBUTES, name.as_bytes()).is_some()
+}
+
+/// Reports whether the type, in lower case and without `system.`, has a static member that only reads a file.
+pub(crate) fn has_file_readers(name: &str) -> bool {
+    let is_of = |member: &str| member.split_once("::").is_some_and(|(of, _)| of == name);
+    data::POWERSHELL_FILE_READERS.iter().any(|(member, _)| is_of(member))
+}
+
+/// Reports whether the static member, as `type::member` in lower case and without `system.`, only reads the file that
+/// its first argument names.
+pub(crate) fn reads_file(name: &str) -> bool {
+    listed(data::POWERSHELL_FILE_READERS, name.as_bytes()).is_some()
+}

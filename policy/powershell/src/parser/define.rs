@@ -5,7 +5,7 @@ use super::grammar::{Commands, Definitions, Expressions, Members, Statements, Ty
 use super::parts::Place;
 use crate::lexer::Mode;
 use crate::token::{Keyword, Kind, Token};
-use crate::tree::{Argument, ConstructKind, Parse, Value};
+use crate::tree::{Argument, ConstructKind, Parse, TypeName, TypeUse, Value};
 
 impl Definitions for Parser<'_, '_> {
     fn function(&mut self, keyword: &Token) -> Parse<()> {
@@ -162,9 +162,10 @@ fn base_types(parser: &mut Parser<'_, '_>) -> Parse<()> {
     }
     parser.skip_lines()?;
     loop {
-        if parser.type_name(false)?.is_none() {
+        let Some((name, span)) = parser.type_name(false)? else {
             return parser.missing("missing_type");
-        }
+        };
+        parser.out.types.push(TypeName { name, role: TypeUse::Type, span });
         parser.skip_lines()?;
         if parser.take_if(Kind::Comma)?.is_none() {
             return Ok(());
@@ -245,7 +246,7 @@ fn using_item(parser: &mut Parser<'_, '_>) -> Parse<()> {
     let token = parser.next()?;
     let found = parser.argument(Place::Argument, token)?;
     match found {
-        Some(Argument { value: Value::String(..) | Value::Hashtable, .. }) => Ok(()),
+        Some(Argument { value: Value::String(..) | Value::Hashtable(_), .. }) => Ok(()),
         _ => parser.missing("missing_name"),
     }
 }

@@ -176,6 +176,8 @@ fn assigned_value(parser: &mut Parser<'_, '_>, value: &Value, span: Span, plain:
         Value::Member | Value::Invocation | Value::Index | Value::Parentheses => None,
         _ => return Err(Fault { code: "invalid_target", at: span.start }),
     };
-    parser.out.assignments.push(Assignment { variable, span, value: None });
+    let is_outermost = parser.depth == 0;
+    let (value, value_span) = (None, None);
+    parser.out.assignments.push(Assignment { variable, value, value_span, is_outermost, span });
     Ok(())
 }

@@ -64,7 +64,13 @@ impl Flow for Parser<'_, '_> {
         }
         let span = self.place(&variable);
         let first = self.out.assignments.len();
-        self.out.assignments.push(Assignment { variable: Some(variable.value), span, value: None });
+        self.out.assignments.push(Assignment {
+            variable: Some(variable.value),
+            value: None,
+            value_span: None,
+            is_outermost: false,
+            span,
+        });
         self.skip_lines()?;
         self.expect(Kind::Keyword(Keyword::In), "missing_in")?;
         self.skip_lines()?;

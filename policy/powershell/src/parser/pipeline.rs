@@ -6,7 +6,7 @@ use super::parts::{Expr, Place};
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::{Kind, Stream, Token};
-use crate::tree::{ConstructKind, Parse, Redirection, RedirectionTarget};
+use crate::tree::{ConstructKind, Parse, Redirection, RedirectionTarget, Value};
 
 impl Pipelines for Parser<'_, '_> {
     fn pipeline_chain(&mut self) -> Parse<Option<Span>> {
@@ -17,18 +17,8 @@ impl Pipelines for Parser<'_, '_> {
             Ok((expression, operator))
         })?;
         if let (Some(target), Some(operator)) = (&expression, operator) {
-            let span = target.span;
-            let first = self.out.assignments.len();
-            self.assigned(target, operator == Kind::Equals)?;
-            let behind = self.out.assignments.len();
-            self.skip_lines()?;
-            return match self.deeper(Statements::statement)? {
-                Some(value) => {
-                    self.value_ends(first, behind, span.end);
-                    Ok(Some(Span { start: span.start, end: value.end }))
-                }
-                None => self.missing("missing_value"),
-            };
+            let is_one = operator == Kind::Equals && matches!(target.value, Value::Variable(_));
+            return assignment(self, target, operator == Kind::Equals, is_one).map(Some);
         }
         let mut whole: Option<Span> = None;
         loop {
@@ -76,18 +66,40 @@ impl Pipelines for Parser<'_, '_> {
     }
 }
 
+/// Parses the value of an assignment. Returns the place of the whole.
+fn assignment(parser: &mut Parser<'_, '_>, target: &Expr, plain: bool, is_one: bool) -> Parse<Span> {
+    let index = parser.out.assignments.len();
+    parser.assigned(target, plain)?;
+    let behind = parser.out.assignments.len();
+    parser.skip_lines()?;
+    let Some(span) = parser.deeper(Statements::statement)? else {
+        return parser.missing("missing_value");
+    };
+    let value = parser.value_at(span).filter(|_| is_one);
+    if let Some(found) = parser.out.assignments.get_mut(index) {
+        found.value = value.map(|value| value.value);
+    }
+    parser.value_ends(index, behind, target.span.end);
+    Ok(Span { start: target.span.start, end: span.end })
+}
+
 /// Parses one pipeline, whose first expression may have been read.
 fn pipeline(parser: &mut Parser<'_, '_>, first: Option<Expr>) -> Parse<Option<Span>> {
     let mut expression = first;
     let mut whole: Option<Span> = None;
     let mut parts = 0;
+    let mut sole = None;
     loop {
         if expression.is_none() {
             expression = parser.in_mode(Mode::Expression, |parser| parser.expression(false))?;
         }
         let part = match expression.take() {
             Some(_) if whole.is_some() => return parser.missing("expression_in_pipeline"),
-            Some(expression) => Some(redirected(parser, expression.span)?),
+            Some(expression) => {
+                let span = redirected(parser, expression.span)?;
+                sole = Some(expression);
+                Some(span)
+            }
             None => parser.command(whole.is_some())?,
         };
         parts += 1;
@@ -116,6 +128,7 @@ fn pipeline(parser: &mut Parser<'_, '_>, first: Option<Expr>) -> Parse<Option<Sp
             | Kind::OrOr
             | Kind::Ampersand => {
                 parser.out.pipelines.extend(whole.filter(|_| parts > 1));
+                parser.sole = sole;
                 return Ok(whole);
             }
             _ => return parser.missing("unexpected_token"),

@@ -6,7 +6,7 @@ use super::parts::Expr;
 use crate::lexer::Mode;
 use crate::source::Span;
 use crate::token::{Kind, Token};
-use crate::tree::{Parse, Quote, Value};
+use crate::tree::{Argument, Entries, Parse, Quote, Value};
 
 impl Primaries for Parser<'_, '_> {
     fn primary(&mut self, with_members: bool) -> Parse<Option<Expr>> {
@@ -14,7 +14,10 @@ impl Primaries for Parser<'_, '_> {
         let place = self.place(&token);
         let found = match token.kind {
             Kind::Variable | Kind::Splat => return self.variable(token, with_members).map(Some),
-            Kind::Number => Expr::new(Value::Number, place),
+            Kind::Number => {
+                let is_whole = is_whole(self.lexer.slice(token.start, token.end));
+                Expr::new(Value::Number { is_whole }, place)
+            }
             Kind::StringExpandable => string(self, &token, Quote::Double)?,
             Kind::HereExpandable => string(self, &token, Quote::DoubleHere)?,
             Kind::StringLiteral => Expr::new(Value::String(token.value, Quote::Single), place),
@@ -74,7 +77,10 @@ fn bracketed(parser: &mut Parser<'_, '_>, opening: &Token) -> Parse<Expr> {
         Kind::LParen => (Value::Parentheses, parentheses(parser)?),
         Kind::AtParen => (Value::ArrayExpression, parser.bracketed_statements()?),
         Kind::DollarParen => (Value::SubExpression, parser.bracketed_statements()?),
-        Kind::AtCurly => (Value::Hashtable, hashtable(parser)?),
+        Kind::AtCurly => {
+            let (entries, end) = hashtable(parser)?;
+            (Value::Hashtable(entries), end)
+        }
         _ => return parser.script_block(opening),
     };
     Ok(Expr::new(value, parser.span(opening.start, end.end)))
@@ -93,33 +99,51 @@ fn parentheses(parser: &mut Parser<'_, '_>) -> Parse<Token> {
     })
 }
 
-fn hashtable(parser: &mut Parser<'_, '_>) -> Parse<Token> {
+fn hashtable(parser: &mut Parser<'_, '_>) -> Parse<(Option<Entries>, Token)> {
+    let mut entries: Option<Entries> = Some(Vec::new());
     parser.skip_lines()?;
-    while hash_entry(parser)? {
+    while let Some(entry) = hash_entry(parser)? {
+        match (&mut entries, entry.known) {
+            (Some(entries), Some(known)) => entries.push(known),
+            _ => entries = None,
+        }
         if !matches!(parser.peek()?, Kind::NewLine | Kind::Semi) {
             break;
         }
         parser.skip_lines_and_semicolons()?;
     }
-    parser.expect(Kind::RCurly, "missing_brace")
+    Ok((entries, parser.expect(Kind::RCurly, "missing_brace")?))
 }
 
-fn hash_entry(parser: &mut Parser<'_, '_>) -> Parse<bool> {
-    let found = parser.in_mode(Mode::Expression, |parser| {
-        let found = parser.label_or_key()?;
+/// An entry of a table, if its key and value are known.
+struct Entry {
+    known: Option<(String, Argument)>,
+}
+
+fn hash_entry(parser: &mut Parser<'_, '_>) -> Parse<Option<Entry>> {
+    let (found, key) = parser.in_mode(Mode::Expression, |parser| {
+        let (found, key) = parser.label_or_key()?;
         if found {
             parser.expect(Kind::Equals, "missing_equals")?;
         }
-        Ok(found)
+        Ok((found, key))
     })?;
-    if found {
-        parser.in_mode(Mode::Command, |parser| {
-            parser.skip_lines()?;
-            match parser.statement()? {
-                Some(_) => Ok(()),
-                None => parser.missing("missing_value"),
-            }
-        })?;
+    if !found {
+        return Ok(None);
     }
-    Ok(found)
+    let value = parser.in_mode(Mode::Command, |parser| {
+        parser.skip_lines()?;
+        match parser.statement()? {
+            Some(place) => Ok(parser.value_at(place)),
+            None => parser.missing("missing_value"),
+        }
+    })?;
+    let known = key.zip(value).map(|(key, value)| (key, Argument { value: value.value, span: value.span }));
+    Ok(Some(Entry { known }))
+}
+
+/// Reports whether a number is an integer without a suffix for its type.
+fn is_whole(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    lower.contains("0x") || !lower.contains(['.', 'e', 'd', 'l', 'u', 's', 'y', 'n'])
 }

@@ -89,15 +89,16 @@ impl Statements for Parser<'_, '_> {
         }
     }
 
-    fn label_or_key(&mut self) -> Parse<bool> {
-        if self.simple_name()?.is_some() {
-            return Ok(true);
+    fn label_or_key(&mut self) -> Parse<(bool, Option<String>)> {
+        if let Some(name) = self.simple_name()? {
+            return Ok((true, Some(self.source(&name))));
         }
         if matches!(self.peek()?, Kind::NewLine | Kind::Semi) {
-            return Ok(false);
+            return Ok((false, None));
         }
         let found = self.with_commas(true, |parser| parser.unary(false))?;
-        Ok(found.is_some())
+        let text = found.as_ref().and_then(|key| key.value.as_string()).map(str::to_owned);
+        Ok((found.is_some(), text))
     }
 
     fn simple_name(&mut self) -> Parse<Option<Token>> {

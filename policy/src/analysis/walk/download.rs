@@ -107,7 +107,7 @@ impl<'s> Downloads<'s> {
         loop {
             let mut added = false;
             for assignment in &self.script.assignments {
-                let (Some(name), Some(value)) = (&assignment.variable, assignment.value) else {
+                let (Some(name), Some(value)) = (&assignment.variable, assignment.value_span) else {
                     continue;
                 };
                 if self.flow.is_tainted(value) {

@@ -25,7 +25,7 @@ pub(super) fn around(script: &Script, part: Place) -> impl Iterator<Item = Place
 pub(super) fn constants(script: &Script, text: &str) -> HashMap<String, Vec<String>> {
     let mut all: HashMap<String, Vec<String>> = HashMap::new();
     for assignment in &script.assignments {
-        let (Some(name), Some(place)) = (&assignment.variable, assignment.value) else {
+        let (Some(name), Some(place)) = (&assignment.variable, assignment.value_span) else {
             continue;
         };
         let value = text.get(place.start..place.end).and_then(constant);

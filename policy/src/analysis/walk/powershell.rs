@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use airlock_powershell::{
-    Command, ConstructKind, Element, Member, Redirection, RedirectionTarget, Script, Span as Place, Target,
-    Value,
+    Argument, Command, ConstructKind, Element, Member, Redirection, RedirectionTarget, Script, Span as Place,
+    Target, Value,
 };
 
 use super::walker::Walker;
@@ -16,7 +16,7 @@ use crate::decision::{Nesting, Span};
 use crate::launch::Launch;
 use crate::limits;
 use crate::parse::{Problem, Redir, RedirOp, Word};
-use crate::powershell::{self, Call, Resolved};
+use crate::powershell::{self, Call, Constants, Resolved};
 
 /// A text with its place in the request.
 struct Text<'t> {
@@ -25,6 +25,7 @@ struct Text<'t> {
     within: Option<Span>,
     /// The functions that it defines, in lower case.
     functions: HashSet<String>,
+    constants: &'t Constants<'t>,
 }
 
 impl Text<'_> {
@@ -51,8 +52,11 @@ impl Walker<'_> {
         let names = functions.filter_map(|construct| construct.name.as_deref());
         let functions: HashSet<String> =
             names.map(|name| name.rsplit(':').next().unwrap_or(name).to_ascii_lowercase()).collect();
-        self.out.defined.extend(functions.iter().map(|name| name.clone().into_bytes()));
-        let text = Text { text, within, functions };
+        let defined: HashSet<Vec<u8>> = functions.iter().map(|name| name.clone().into_bytes()).collect();
+        self.out.defined.extend(defined.iter().cloned());
+        self.out.defined_in_powershell.extend(defined);
+        let constants = Constants::of(&script);
+        let text = Text { text, within, functions, constants: &constants };
         if let Some(fault) = script.fault {
             let at = Place { start: fault.at, end: text.text.len() };
             self.fail("powershell_not_understood", text.place(at));
@@ -61,7 +65,7 @@ impl Walker<'_> {
     }
 
     fn powershell_script(&mut self, script: &Script, text: &Text<'_>) {
-        for effect in powershell::effects(script) {
+        for effect in powershell::effects(script, text.constants) {
             self.out.hides |= effect.hides;
             if self.out.problems.len() < limits::MAX_REASONS {
                 self.out.problems.push(Problem { code: effect.code, span: text.place(effect.span) });
@@ -76,6 +80,7 @@ impl Walker<'_> {
                 self.entry(&[], &[], &redirects, &[], text.place(redirection.span));
             }
         }
+        self.files_read(script, text);
         self.out.constants.extend(pipeline::constants(script, text.text));
         let mut starts = Vec::with_capacity(script.commands.len());
         for command in &script.commands {
@@ -102,12 +107,15 @@ impl Walker<'_> {
             elements: command.elements.iter().map(|element| reported(element, &place)).collect(),
             is_function: text.functions.contains(&name.to_ascii_lowercase()),
             readings: command.name().map_or_else(Vec::new, |name| readings(name, &words)),
+            is_own_code: false,
             call: None,
             on_windows: None,
             fed: None,
         };
         let index = self.out.commands.len();
-        let block = matches!(first_value(command), Some(Value::ScriptBlock));
+        let block = first(command).is_some_and(|value| text.constants.is_block(value));
+        let calls =
+            command.name().is_some_and(|name| text.constants.calls_function(name, command.span.start));
         match command.name().map(powershell::resolve) {
             None if block => self.add_powershell(Found { span, redirects, ..Found::default() }, own),
             None => {
@@ -121,7 +129,7 @@ impl Walker<'_> {
                 self.add_powershell(Found { words, span, redirects, opaque: true, ..Found::default() }, own);
             }
             Some(Resolved::Cmdlet(cmdlet)) => {
-                let call = Call::new(cmdlet, command, text.text, &home, &place);
+                let call = Call::new(cmdlet, command, text.text, &home, text.constants, &place);
                 let mut words = words;
                 if let Some(first) = words.first_mut() {
                     *first = Word::known(cmdlet.name.as_bytes(), first.span);
@@ -131,6 +139,11 @@ impl Walker<'_> {
                 self.add_powershell(Found { words, span, redirects, opaque, ..Found::default() }, own);
                 self.moved(command, &call);
                 self.run_by_cmdlet(index, &call);
+            }
+            // The commands of the function's body are commands of the text.
+            Some(Resolved::Program | Resolved::UnknownCmdlet) if calls => {
+                own.is_own_code = true;
+                self.add_powershell(Found { words, span, redirects, ..Found::default() }, own);
             }
             Some(resolved) => {
                 let cmdlet = powershell::on_windows(name);
@@ -176,6 +189,22 @@ impl Walker<'_> {
 
     fn add_powershell(&mut self, found: Found, own: InPowerShell) {
         self.push(Found { in_powershell: Some(Box::new(own)), ..found });
+    }
+
+    /// Adds the files that static members read. .NET takes a path relative to the directory of the process.
+    fn files_read(&mut self, script: &Script, text: &Text<'_>) {
+        let moves = script.commands.iter().any(moves);
+        let home = self.surroundings.home.to_owned();
+        for (file, place) in powershell::files_read(script) {
+            let span = text.place(file.map_or(place, |file| file.span));
+            let known = file.filter(|_| !moves).and_then(|file| powershell::target(file, &home, false, span));
+            let word = known.unwrap_or_else(|| Word::unknown(false, span));
+            let own = InPowerShell { is_own_code: true, ..InPowerShell::default() };
+            self.add_powershell(
+                Found { span: text.place(place), reads: vec![word], ..Found::default() },
+                own,
+            );
+        }
     }
 
     /// Follows a change of the directory.
@@ -282,9 +311,9 @@ impl Walker<'_> {
     }
 }
 
-fn first_value(command: &Command) -> Option<&Value> {
+fn first(command: &Command) -> Option<&Argument> {
     match command.elements.first()? {
-        Element::Argument(argument) => Some(&argument.value),
+        Element::Argument(argument) => Some(argument),
         Element::Parameter { .. } => None,
     }
 }

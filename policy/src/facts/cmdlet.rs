@@ -1,7 +1,6 @@
 //! The facts about a call of a cmdlet, or of a function that the text defines.
 
 use crate::analysis::{Analysis, Found};
-use crate::decision::Span;
 use crate::parse::Word;
 use crate::paths::{self, Located, Places, WriterPaths};
 use crate::powershell::Call;

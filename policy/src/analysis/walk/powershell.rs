@@ -147,7 +147,8 @@ impl Walker<'_> {
             }
             Some(resolved) => {
                 let cmdlet = powershell::on_windows(name);
-                own.on_windows = cmdlet.map(|cmdlet| Call::new(cmdlet, command, text.text, &home, &place));
+                let call = |cmdlet| Call::new(cmdlet, command, text.text, &home, text.constants, &place);
+                own.on_windows = cmdlet.map(call);
                 self.entry(&words, &[], &redirects, &[], span);
                 if let Some(found) = self.out.commands.get_mut(index) {
                     found.opaque |= !matches!(resolved, Resolved::Program);

@@ -171,25 +171,21 @@ unsandboxed_without_asking = false
 excluded_commands = ["docker"]
 additional_directories = ["/opt/data"]
 readable_roots = ["/opt/cache"]
-
 [policy.shadow]
 allow = []
 ask = []
 deny = ["Bash(curl:*)"]
-
 [policy.powershell]
 deny_download_and_execute = true
 deny_irreversible_destruction = true
 deny_persistence = true
 deny_elevation = true
-
 [[policy.test]]
 command = "git push"
 expect = "deny"
 reason = "deny_rule"
 mode = "default"
 cwd = "/workspace"
-
 [sandbox]
 root_binds = [{ source = "/opt/new", target = "/opt/tools" }]
 path = "/opt/tools:/usr/bin"
@@ -201,23 +197,19 @@ deny_write = ["src/generated"]
 unix_sockets = "on"
 netlink_route = false
 allowed_unix_sockets = ["/run/x.sock"]
-
 [protect]
 action = "quarantine"
 git_writes = true
 git_config = false
 names = ["deploy.yaml"]
-
 [env]
 set = { CI = "1" }
 allowed = ["NODE_OPTIONS"]
 pass = ["HTTP_PROXY"]
-
 [commands]
 background = true
 umask = "027"
 foreground_sleep = "allow"
-
 [limits]
 open_files = 100
 processes = 100
@@ -230,13 +222,11 @@ cpu_millis = 1000
 grace = "5s"
 timeout_default = "1m"
 timeout_max = "2m"
-
 [approvals]
 self_approval = true
 valid_for = "1h"
 connection_wait = "90s"
 remember = "tenant"
-
 [shell]
 name = "bash"
 init = "alias ll='ls -l'"

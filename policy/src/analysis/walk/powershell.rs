@@ -76,6 +76,10 @@ impl Walker<'_> {
         }
         self.files_read(script, text);
         for command in &script.commands {
+            if self.is_full() {
+                self.fail("too_many_commands", text.place(command.span));
+                break;
+            }
             self.powershell_command(command, text);
         }
     }

@@ -1,7 +1,7 @@
 //! PowerShell texts: what is read-only, what a rule sees, and what stays unproven. Attacks and look-alikes are in
 //! `test_data/powershell.toml`.
 
-use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Verdict, decide};
+use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Snapshot, Verdict, decide};
 use serde::Deserialize;
 
 /// One class of attacks.
@@ -160,5 +160,64 @@ fn paths_outside_the_workspace_are_asked_about() {
     }
     for text in ["Get-Content a/x", "gc .\\a\\x", "1 > $null", "cd sub; gc x"] {
         assert_eq!(strict(text).verdict, Verdict::Allow, "{text}");
+    }
+}
+
+/// Returns the sorted names of the parameters of the first command.
+fn parameters(text: &str) -> Vec<String> {
+    let decision = strict(text);
+    let reading = decision.commands[0].powershell.as_ref().unwrap();
+    let mut names: Vec<String> = reading.parameters.iter().map(|found| found.name.clone()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn arguments_are_bound_as_powershell_binds_them() {
+    let cases: &[(&str, &[&str])] = &[
+        ("gci a -r", &["Path", "Recurse"]),
+        ("Get-Job Build", &["Name"]),
+        ("Get-Job 1", &["Id"]),
+        ("Start-Sleep 1.5", &["Seconds"]),
+        ("% { $_ }", &["Process"]),
+        ("% Name", &["MemberName"]),
+        ("? Name -e x", &["EQ", "Property", "Value"]),
+        // A switch that is off, a missing value, and parameters that exclude each other.
+        ("gci -Recurse:$false", &[]),
+        ("gci -Path", &[]),
+        ("gci -Path a -LiteralPath b", &[]),
+        // An unknown parameter takes the next argument.
+        ("gci -Nope a b", &["Path"]),
+        ("Write-Host @a", &["Object"]),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(parameters(text), *wanted, "{text}");
+    }
+}
+
+#[test]
+fn a_rule_holds_however_arguments_are_bound() {
+    for text in [
+        "ri -- a -Recurse",
+        "ri -Nope a -r",
+        "ri -Path a -LiteralPath b -Recurse",
+        "ri @p",
+        "ri a -Recurse -",
+    ] {
+        assert_eq!(with(text, &[], &["PowerShell(Remove-Item -Recurse:*)"]), Verdict::Deny, "{text}");
+    }
+    for text in ["ri -- a", "ri -Nope a", "ri -Path a -LiteralPath b", "sc -Nope a 1"] {
+        assert_eq!(with(text, &[], &["Edit(a)"]), Verdict::Deny, "{text}");
+    }
+}
+
+#[test]
+fn a_function_of_the_session_may_replace_a_cmdlet() {
+    let snapshot = Snapshot::parse(b"Get-ChildItem () \n{ \n    rm x\n}\n");
+    for (text, proven) in [("gci", false), ("get-childitem a", false), ("gc a", true)] {
+        let request =
+            Request { shell: Shell::Pwsh, snapshot: Some(&snapshot), ..Request::bash(text.as_bytes()) };
+        let decision = decide(&request, &Profile::builtin("strict").unwrap());
+        assert_eq!(decision.read_only, proven, "{text}");
     }
 }

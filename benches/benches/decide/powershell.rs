@@ -127,6 +127,8 @@ const PARTS: &[&str] = &[
     "[a]",
     "$x=",
     "gci @p;",
+    "[IO.File]::x;",
+    "function a{};a;",
     "$p=@{a='b'};gci @p;",
     "-Path:",
     "\u{2013}",

@@ -12,9 +12,15 @@ pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
         tables.cmdlet.iter().map(|(name, entry)| (name.to_lowercase(), (name, entry))).collect();
     list(out, "CMDLETS", "(&str, Cmdlet)", folded.into_iter(), |out, (folded, (name, entry))| {
         reasoned(name, &entry.does)?;
+        let aliases: Vec<&String> = tables
+            .cmdlet_alias
+            .iter()
+            .filter(|(_, command)| *command == name)
+            .map(|(alias, _)| alias)
+            .collect();
         put(write!(
             out,
-            "({folded:?}, Cmdlet {{ name: {name:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, is_simple: {}, reads_with: &{:?}, parameters: &[",
+            "({folded:?}, Cmdlet {{ name: {name:?}, aliases: &{aliases:?}, does: {:?}, effect: CmdletEffect::{:?}, set: {:?}, changes: {}, is_simple: {}, reads_with: &{:?}, parameters: &[",
             entry.does, entry.effect, entry.set, entry.changes, entry.simple, entry.reads_with
         ))?;
         parameters(out, name, &entry.parameters)?;

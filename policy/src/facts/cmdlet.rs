@@ -66,6 +66,9 @@ fn is_replaced(call: &Call, found: &Found, analysis: &Analysis) -> bool {
     let written = own.elements.first().and_then(|(name, _)| name.as_deref()).unwrap_or_default();
     let names = [written.as_bytes(), call.cmdlet.name.as_bytes()];
     let in_text = &analysis.defined_in_powershell;
+    if in_text.len() == analysis.defined.len() {
+        return false;
+    }
     let of_session = analysis.defined.iter().filter(|name| !in_text.contains(*name));
     of_session.into_iter().any(|name| names.iter().any(|own| own.eq_ignore_ascii_case(name)))
 }

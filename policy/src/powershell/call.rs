@@ -5,7 +5,7 @@ use airlock_powershell::{Command, Span as Place, Value as Parsed};
 use super::bind::{Bound, Value, bind};
 use super::constants::Constants;
 use super::proof::{Context, prove, uses};
-use super::resolve::{Resolved, resolve};
+use super::resolve::names_cmdlet;
 use crate::decision::Span;
 use crate::parse::Word;
 use crate::readonly::{PathWord, Proof};
@@ -63,9 +63,7 @@ impl Call {
         let mut names = names.chain(std::iter::once(&WordView::Known(b"")));
         let wanted = WordPattern::new(vec![Element::Word(name.clone())]);
         let named = pattern.elements().first().and_then(Element::literal);
-        let same = named.and_then(|name| String::from_utf8(name).ok()).is_some_and(
-            |name| matches!(resolve(&name), Resolved::Cmdlet(cmdlet) if std::ptr::eq(cmdlet, self.cmdlet)),
-        );
+        let same = named.is_some_and(|name| names_cmdlet(&name, self.cmdlet));
         if !same && !names.any(|name| wanted.may_match(std::slice::from_ref(name), budget)) {
             return false;
         }
@@ -91,10 +89,7 @@ impl Call {
         let Some((name, rest)) = lowered.elements().split_first() else {
             return false;
         };
-        let named = name.literal().and_then(|name| String::from_utf8(name).ok());
-        let is_named = named.is_some_and(
-            |name| matches!(resolve(&name), Resolved::Cmdlet(cmdlet) if std::ptr::eq(cmdlet, self.cmdlet)),
-        );
+        let is_named = name.literal().is_some_and(|name| names_cmdlet(&name, self.cmdlet));
         let words: Vec<&Element> =
             rest.iter().filter(|element| matches!(element, Element::Word(_))).collect();
         let has_words = words.iter().all(|word| self.has(word, budget, true));

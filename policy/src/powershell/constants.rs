@@ -39,6 +39,9 @@ pub(crate) struct Constants<'s> {
     types: HashSet<String>,
 }
 
+/// The largest number of values in a known table. Each use copies them.
+const MAX_SIZE: usize = 64;
+
 impl<'s> Constants<'s> {
     /// Collects the constants of a text.
     pub(crate) fn of(script: &'s Script) -> Self {
@@ -135,9 +138,19 @@ fn values(script: &Script) -> HashMap<String, (usize, &Value)> {
         let name = own_name(found.variable.as_deref()?);
         let value = found.value.as_ref().filter(|_| found.is_outermost && !changes_objects)?;
         let once = counts.get(&name) == Some(&1) && !set_elsewhere.contains(&name);
-        once.then_some((name, (found.span.end, value)))
+        (once && size(value) <= MAX_SIZE).then_some((name, (found.span.end, value)))
     });
     known.collect()
+}
+
+/// Returns the number of values in a value.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(|value| size(&value.value)).sum(),
+        Value::Hashtable(Some(entries)) => entries.iter().map(|(_, value)| size(&value.value)).sum(),
+        Value::Converted(value) => size(value),
+        _ => 1,
+    }
 }
 
 /// Adds the names of variables that an element may give to a cmdlet which sets them, such as `-OutVariable name`.
@@ -157,7 +170,7 @@ fn strings_of(value: &Value, names: &mut HashSet<String>) {
         }
         Value::Array(values) => values.iter().for_each(|value| strings_of(&value.value, names)),
         Value::Hashtable(Some(entries)) => {
-            entries.iter().for_each(|(_, value)| strings_of(&value.value, names))
+            entries.iter().for_each(|(_, value)| strings_of(&value.value, names));
         }
         Value::Converted(value) => strings_of(value, names),
         _ => {}

@@ -1,6 +1,8 @@
 //! The effects of a text's expressions: of the types and members that it uses, the variables that it sets, and its other
 //! constructs. An expression is harmless only if the tables list all of its types and members.
 
+use std::collections::HashSet;
+
 use airlock_powershell::{
     Argument, Assignment, Construct, ConstructKind, Member, Script, Span, Target, TypeName, TypeUse, Value,
 };
@@ -25,7 +27,8 @@ pub(crate) fn effects(script: &Script, constants: &Constants<'_>) -> Vec<Effect>
     let mut out = Vec::new();
     out.extend(script.members.iter().filter_map(|member| of_member(member, constants)));
     let plain = script.variables.iter().all(|name| is_plain(name));
-    out.extend(script.types.iter().filter_map(|used| of_type(used, plain, script, constants)));
+    let targets = static_targets(script);
+    out.extend(script.types.iter().filter_map(|used| of_type(used, plain, &targets, constants)));
     out.extend(script.assignments.iter().filter_map(of_assignment));
     out.extend(script.constructs.iter().filter_map(of_construct));
     let whole = Span::default();
@@ -41,7 +44,12 @@ pub(super) fn folded(name: &str) -> String {
     known.split('`').next().unwrap_or_default().to_owned()
 }
 
-fn of_type(used: &TypeName, plain: bool, script: &Script, constants: &Constants<'_>) -> Option<Effect> {
+fn of_type(
+    used: &TypeName,
+    plain: bool,
+    targets: &HashSet<usize>,
+    constants: &Constants<'_>,
+) -> Option<Effect> {
     let name = folded(&used.name);
     let harmless = match used.role {
         // A reference to a variable lets a method set it.
@@ -50,7 +58,7 @@ fn of_type(used: &TypeName, plain: bool, script: &Script, constants: &Constants<
             names::is_pure_type(&name)
                 || names::has_harmless_static_members(&name)
                 || constants.defines_type(&name)
-                || is_only_target(used, script)
+                || (names::has_file_readers(&name) && targets.contains(&used.span.start))
         }
         TypeUse::Attribute => names::is_harmless_attribute(name.strip_suffix("attribute").unwrap_or(&name)),
     };
@@ -108,13 +116,11 @@ fn of_assignment(assignment: &Assignment) -> Option<Effect> {
     if names::is_obeyed_by_powershell(&own) { effect("powershell_assignment", true) } else { None }
 }
 
-/// Reports whether the type is only the target of a static member, which is checked by itself. A conversion to the type
-/// may open a file.
-fn is_only_target(used: &TypeName, script: &Script) -> bool {
-    let is_target = |member: &Member| {
-        matches!(member.target, Target::Type(_)) && member.span.start + 1 == used.span.start
-    };
-    names::has_file_readers(&folded(&used.name)) && script.members.iter().any(is_target)
+/// Returns the places of the types that are targets of static members, which are checked by themselves. A conversion to
+/// such a type may open a file.
+fn static_targets(script: &Script) -> HashSet<usize> {
+    let has_type = |member: &&Member| matches!(member.target, Target::Type(_));
+    script.members.iter().filter(has_type).map(|member| member.span.start + 1).collect()
 }
 
 /// Reports whether a variable is one that PowerShell does not obey, and no item on a drive.

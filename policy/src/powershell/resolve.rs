@@ -47,6 +47,16 @@ pub(crate) fn on_windows(name: &str) -> Option<&'static Cmdlet> {
     (cmdlet.effect != CmdletEffect::Reads).then_some(cmdlet)
 }
 
+/// Reports whether the name stands for the cmdlet.
+pub(super) fn names_cmdlet(name: &[u8], cmdlet: &'static Cmdlet) -> bool {
+    if name.contains(&b'\\') {
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        return matches!(resolve(name), Resolved::Cmdlet(found) if std::ptr::eq(found, cmdlet));
+    }
+    let is = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
+    is(&cmdlet.name) || cmdlet.aliases.iter().any(is)
+}
+
 /// Returns the name without a qualifier that names a built-in module. `None` if the qualifier is unknown.
 fn unqualified(name: &str) -> Option<&str> {
     if name.ends_with('\\') {

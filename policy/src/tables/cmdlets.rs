@@ -7,6 +7,8 @@ use super::{CmdletEffect, ParameterKind, ParameterRole, ValueType};
 #[derive(Debug)]
 pub(crate) struct Cmdlet {
     pub(crate) name: &'static str,
+    /// Its aliases on Linux, in lower case.
+    pub(crate) aliases: &'static [&'static str],
     pub(crate) does: &'static str,
     pub(crate) effect: CmdletEffect,
     /// The set of parameters that applies if the given ones fit several.

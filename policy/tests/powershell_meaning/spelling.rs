@@ -105,5 +105,7 @@ fn with_meaningless_backticks(random: &mut Random, text: &str) -> String {
 
 /// Returns the space between two words.
 pub(super) fn blank(random: &mut Random) -> &'static str {
-    *random.pick(&[" ", " ", " ", "  ", "\t", "\u{a0}", " `\n", " <# a #> "])
+    const BLANKS: &[&str] = &[" ", " ", " ", "  ", "\t", "\u{a0}", " `\n", " <# a #> "];
+    let blank: &&'static str = random.pick(BLANKS);
+    blank
 }

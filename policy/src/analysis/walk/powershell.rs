@@ -84,6 +84,10 @@ impl Walker<'_> {
         self.out.constants.extend(pipeline::constants(script, text.text));
         let mut starts = Vec::with_capacity(script.commands.len());
         for command in &script.commands {
+            if self.is_full() {
+                self.fail("too_many_commands", text.place(command.span));
+                break;
+            }
             starts.push(self.out.commands.len());
             self.powershell_command(command, text);
         }

@@ -83,6 +83,11 @@ impl<'a> Walker<'a> {
         index
     }
 
+    /// Reports whether further commands are not added.
+    pub(super) fn is_full(&self) -> bool {
+        self.out.commands.len() >= limits::MAX_LISTED_COMMANDS || self.words > limits::MAX_LISTED_WORDS
+    }
+
     /// Marks the text as not understood.
     pub(super) fn fail(&mut self, code: &'static str, span: Span) {
         self.out.complete = false;

@@ -48,8 +48,8 @@ pub(crate) struct InPowerShell {
     pub(crate) readings: Vec<Vec<Word>>,
     /// Whether the text defines a function with its name.
     pub(crate) is_function: bool,
-    /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or it
-    /// only reads files.
+    /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or
+    /// it only reads files.
     pub(crate) is_own_code: bool,
 }
 

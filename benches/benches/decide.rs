@@ -1,5 +1,6 @@
 //! Benchmarks of decisions, by construct. They report commands per second on one core, and the time relative to a bare
-//! parse of the same text, by tree-sitter or by the parser for PowerShell. The worst text of each construct has hard limits.
+//! parse of the same text, by tree-sitter or by the parser for PowerShell. The worst text of each construct has hard
+//! limits.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 

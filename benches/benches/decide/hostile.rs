@@ -3,8 +3,6 @@
 
 use airlock_policy::{Rules, Shell, limits};
 
-use super::powershell;
-
 /// A text, its construct, and the rules for its decision.
 pub(crate) struct Case {
     pub(crate) construct: String,
@@ -101,7 +99,6 @@ pub(crate) fn cases() -> Vec<Case> {
             all.push(case(name, different_words(length), rules));
         }
     }
-    all.extend(powershell::cases());
     all
 }
 

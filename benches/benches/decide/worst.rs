@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fs, process::Command};
 
 use airlock_policy::{Profile, Request, decide};
 
-use super::hostile::{self, RuleKind};
+use super::hostile::{self, Case, RuleKind};
+use super::powershell;
 use super::speed::core_time;
 
 /// The argument with which this program answers one case.
@@ -16,9 +17,14 @@ const MOST_KIB: u64 = 64 * 1024;
 /// How often a case is tried that is beyond a limit.
 const TRIES: usize = 8;
 
+/// Returns every case, of bash first.
+fn cases() -> Vec<Case> {
+    hostile::cases().into_iter().chain(powershell::cases()).collect()
+}
+
 /// Answers one case. Prints microseconds, and the additional KiB of memory.
 pub(crate) fn answer_once(index: usize) {
-    let case = &hostile::cases()[index];
+    let case = &cases()[index];
     let profile = Profile::builtin("strict").unwrap();
     let rules = (case.rules != RuleKind::None).then(|| hostile::rules(case.rules));
     let request = Request { shell: case.shell, extra_rules: rules.as_ref(), ..Request::bash(&case.text) };
@@ -52,7 +58,7 @@ struct Worst {
 /// Runs every case and prints the worst of each construct.
 pub(crate) fn all_within_limits() -> bool {
     let mut worst: BTreeMap<String, Worst> = BTreeMap::new();
-    for (index, case) in hostile::cases().into_iter().enumerate() {
+    for (index, case) in cases().into_iter().enumerate() {
         let (microseconds, kib, code) = within_tries(index);
         let entry = worst.entry(case.construct).or_default();
         entry.cases += 1;

@@ -1,5 +1,5 @@
-//! The invariants of PowerShell texts: all places lie inside the text, a rule that denies a command denies the text, and
-//! other spellings and blocks keep the meaning.
+//! The invariants of PowerShell texts: all places lie inside the text, a rule that denies a command denies the text,
+//! and other spellings and blocks keep the meaning.
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Verdict, decide};
 use airlock_powershell::{Argument, Element, RedirectionTarget, Script, Span, Value};

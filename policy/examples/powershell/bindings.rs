@@ -90,8 +90,8 @@ fn is_without_facts(command: &Json) -> bool {
     failed || name.is_empty() || name == "mkdir"
 }
 
-/// Reports whether the only difference are parameters of the file system, which PowerShell did not bind because it could
-/// not read the path as one.
+/// Reports whether the only difference are parameters of the file system, which PowerShell did not bind because it
+/// could not read the path as one.
 fn is_on_another_drive(ours: &Bound, wanted: &Bound, command: &Json) -> bool {
     let unbound: Vec<String> = command["unbound"]
         .as_array()

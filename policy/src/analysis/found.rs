@@ -52,8 +52,8 @@ pub(crate) struct InPowerShell {
     pub(crate) on_windows: Option<Call>,
     /// The earlier parts of its pipeline, if it changes what they name.
     pub(crate) fed: Option<Fed>,
-    /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or it
-    /// only reads files.
+    /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or
+    /// it only reads files.
     pub(crate) is_own_code: bool,
 }
 

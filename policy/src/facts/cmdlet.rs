@@ -57,8 +57,8 @@ fn prove(call: &Call, found: &Found, analysis: &Analysis) -> Proof {
     Ok(reads)
 }
 
-/// Reports whether a function of the session has the name of the cmdlet. The body of one that the text defines is a part
-/// of the text.
+/// Reports whether a function of the session has the name of the cmdlet. The body of one that the text defines is a
+/// part of the text.
 fn is_replaced(call: &Call, found: &Found, analysis: &Analysis) -> bool {
     let Some(own) = found.in_powershell.as_ref().filter(|own| !own.is_function) else {
         return false;

@@ -20,7 +20,8 @@ pub(super) trait Statements {
     /// Parses one statement. Returns its place, or `None` if there is none.
     fn statement(&mut self) -> Parse<Option<Span>>;
 
-    /// Parses `name`, or another expression in the place of a name. Returns whether there is one, and its constant text.
+    /// Parses `name`, or another expression in the place of a name. Returns whether there is one, and its constant
+    /// text.
     fn label_or_key(&mut self) -> Parse<(bool, Option<String>)>;
 
     /// Takes the next token if it is a name.

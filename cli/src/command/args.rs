@@ -46,7 +46,7 @@ pub(super) enum Shell {
     Bash,
     // Z shell. A command is never proven read-only.
     Zsh,
-    // PowerShell 6 or later. Policy asks about every command.
+    // PowerShell 6 or later.
     Pwsh,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Check {
     /// A built-in profile (strict, agent, sandboxed, demo, read_only) or a profile's TOML file.
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<OsString>,
-    /// The shell that reads the command. A zsh command is never proven read-only; policy asks about every pwsh command.
+    /// The shell that reads the command. A zsh command is never proven read-only.
     #[arg(long, value_enum, default_value = "bash", conflicts_with = "jsonl")]
     shell: Shell,
     /// The mode to decide in; plan allows only commands that are proven read-only [default: the profile's]

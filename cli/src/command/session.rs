@@ -53,7 +53,7 @@ pub(super) struct Create {
     /// The loosest mode of its commands; plan runs only commands that are proven read-only [default: the profile's]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// The shell that reads its commands. A zsh command is never proven read-only; policy asks about every pwsh command
+    /// The shell that reads its commands. A zsh command is never proven read-only
     /// [default: the profile's]
     #[arg(long, value_enum)]
     shell: Option<Shell>,

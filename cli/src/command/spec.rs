@@ -27,7 +27,7 @@ pub(super) struct Spec {
     /// A stricter mode than the session's; the strictest is plan: only commands that are proven read-only.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// The shell that reads the command. A zsh command is never proven read-only; policy asks about every pwsh command
+    /// The shell that reads the command. A zsh command is never proven read-only
     /// [default: the session's]
     #[arg(long, value_enum)]
     shell: Option<Shell>,

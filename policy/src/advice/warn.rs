@@ -108,12 +108,7 @@ fn piped_into(analysis: &Analysis, index: usize) -> &[Found] {
 }
 
 /// Finds database statements in a word, in redirected input, or in the words of commands whose output it reads.
-fn text(
-    entry: &WarningText,
-    program: &[u8],
-    found: &Found,
-    input: &[Found],
-) -> Option<decision::Warning> {
+fn text(entry: &WarningText, program: &[u8], found: &Found, input: &[Found]) -> Option<decision::Warning> {
     if !among(entry.programs, program) {
         return None;
     }

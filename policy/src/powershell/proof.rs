@@ -201,7 +201,7 @@ fn loose(cmdlet: &Cmdlet, binding: &Binding, context: &Context<'_>) -> Vec<PathW
     let has = |role: ParameterRole| cmdlet.parameters.iter().any(|parameter| parameter.role == role);
     let access = match () {
         () if has(ParameterRole::Delete) => Access::Delete,
-        () if has(ParameterRole::Write) => Access::Write,
+        () if has(ParameterRole::Write) || has(ParameterRole::Create) => Access::Write,
         () => return Vec::new(),
     };
     let words = binding.loose.iter().flat_map(flattened).map(|argument| {

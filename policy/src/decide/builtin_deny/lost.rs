@@ -30,14 +30,11 @@ pub(super) fn deletes(found: &Found, facts: &Facts<'_>, index: usize) -> bool {
     let whole = !narrows(call);
     let is_deleted =
         |name: &str| call.cmdlet.parameter(name).is_some_and(|own| own.role == ParameterRole::Delete);
-    let named: Vec<&Word> = call
-        .parameters
-        .iter()
-        .filter(|(name, ..)| is_deleted(name))
-        .flat_map(|(_, words, _)| words)
-        .collect();
+    let named = call.parameters.iter().filter(|(name, ..)| is_deleted(name)).flat_map(|(_, words, _)| words);
+    // Also those of a table of arguments, and those that fit no parameter.
+    let others = call.uses.iter().filter(|used| used.access == Access::Delete).map(|used| &used.word);
     let places = Places::new(facts);
-    let words = named.into_iter().flat_map(|word| places.words(word));
+    let words = named.chain(others).flat_map(|word| places.words(word));
     let directly = words.flat_map(|word| located(word, &found.directory, facts));
     let mut directly = directly.filter(|path| is_lost(path, recursive && whole, facts));
     let fed = found.in_powershell.as_ref().and_then(|own| own.fed.as_ref());

@@ -123,10 +123,31 @@ fn assignments_members_and_definitions_are_recorded() {
     assert_eq!((&called.target, called.name.as_deref()), (&Target::Type("x.y".to_owned()), Some("z")));
     assert_eq!(script.constructs[0].kind, ConstructKind::Function);
     assert_eq!(script.constructs[0].name.as_deref(), Some("f"));
-    for text in ["#requires -Version 7", "a\n#Requires -Modules x\nb", "a #requires x"] {
+    for text in
+        ["#requires -Modules x", "a\n#Requires -Version 7 -Modules x\nb", "a #requires x", "#requires"]
+    {
         assert_eq!(parse(text).constructs[0].kind, ConstructKind::Requires, "{text}");
     }
-    assert!(parse("# requires\n##requires").constructs.is_empty());
+    for text in
+        ["# requires\n##requires", "#requires -Version 7", "#Requires -PSEdition Core -RunAsAdministrator"]
+    {
+        assert!(parse(text).constructs.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn the_values_of_constant_assignments_are_recorded() {
+    let script =
+        parse("$p = @{ Path = 'a'; 'b' = 1, 2 }; if (1) { $s = { gci } }; $t = gci; [string]$u = 'x'");
+    let values: Vec<_> =
+        script.assignments.iter().map(|found| (found.is_outermost, found.value.is_some())).collect();
+    assert_eq!(values, [(true, true), (false, true), (true, false), (true, false)]);
+    let Some(Value::Hashtable(Some(entries))) = &script.assignments[0].value else { panic!("{script:?}") };
+    let keys: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["Path", "b"]);
+    for text in ["$p = @{ a = gci }", "$p = @{ $k = 1 }"] {
+        assert!(matches!(parse(text).assignments[0].value, Some(Value::Hashtable(None))), "{text}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod data;
 mod emit;
+mod join;
 #[path = "../src/tables/kinds.rs"]
 mod kinds;
 mod options;

@@ -152,11 +152,11 @@ async fn changes_of_texts_are_shown_and_others_say_why_not() {
     project(base.path());
     fs::write(base.path().join("large"), "x\n".repeat(3000)).unwrap();
     for name in ["zz1", "zz2", "zz3"] {
-        fs::write(base.path().join(name), "y\n".repeat(2000)).unwrap();
+        fs::write(base.path().join(name), "y\n".repeat(2800)).unwrap();
     }
     let limits = |config: &mut TransfersConfig| {
-        // Two of the three large files fit, and all small ones, in any order of the directory.
-        (config.baseline_bytes, config.baseline_file_bytes) = (11_900, 5000);
+        // Two of the three files of 5600 bytes fit, and all smaller ones, in any order of the directory.
+        (config.baseline_bytes, config.baseline_file_bytes) = (16_500, 5900);
     };
     let fixture = Fixture::with(limits, Some(base.path()));
     fixture.write("README", "one\n2\nthree\n");

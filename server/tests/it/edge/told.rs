@@ -70,7 +70,7 @@ async fn profiles_are_shown_in_the_order_in_which_they_decide_and_without_values
     let full = profile(&world, "executor", "", 2).await.unwrap();
     assert!(full.name == "team" && full.is_default && full.policy_version.len() == 32);
     assert!(full.no_background, "a client sees beforehand that nothing runs in the background");
-    assert!(!profile(&world, "executor", "strict", 1).await.unwrap().no_background);
+    assert!(!profile(&world, "admin", "strict", 1).await.unwrap().no_background);
     let rules: Vec<(v1::Verdict, &str)> =
         full.rules.iter().map(|rule| (rule.verdict(), rule.rule.as_str())).collect();
     let expected = [

@@ -47,7 +47,8 @@ pub(crate) fn category(found: &Found) -> Category {
     tables::category(found.trusted_name().unwrap_or_default())
 }
 
-/// Returns the category of a cmdlet. With `-PassThru`, it prints what it changed.
+/// Returns the category of a cmdlet. A switch can select another one: `-Recurse` turns a list into a search. A silent
+/// cmdlet prints the items with `-PassThru`, so it is not silent then.
 fn cmdlet_category(call: &Call) -> Category {
     let given = |(parameter, _): &(&str, Category)| parameter.is_empty() || call.switches_on(parameter);
     let category = tables::cmdlet_categories(call.cmdlet.name).find(given);

@@ -15,6 +15,6 @@ mod resolve;
 pub(crate) use assigned::possible_values;
 pub(crate) use call::{Call, changes_directory};
 pub(crate) use constants::Constants;
-pub(crate) use expression::{effects, files_read};
+pub(crate) use expression::{effects, files_read, folded};
 pub(crate) use native::{target, words};
 pub(crate) use resolve::{Resolved, on_windows, readings, resolve};

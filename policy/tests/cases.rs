@@ -92,6 +92,39 @@ struct Repeated {
     times: usize,
 }
 
+/// One class of attacks on PowerShell decisions, and of texts that resemble them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Class {
+    pub(crate) name: String,
+    /// The code of the denials. Empty for a class with several, and for one without denials.
+    #[serde(default)]
+    pub(crate) rule: String,
+    /// Whether the texts are for bash.
+    #[serde(default)]
+    pub(crate) in_bash: bool,
+    pub(crate) attacks: Vec<String>,
+    pub(crate) lookalikes: Vec<String>,
+}
+
+/// Returns the classes of a file in `test_data`.
+///
+/// # Panics
+/// If a class has fewer than ten attacks or look-alikes.
+pub(crate) fn classes(file: &str) -> Vec<Class> {
+    #[derive(Deserialize)]
+    struct Classes {
+        class: Vec<Class>,
+    }
+    let text = std::fs::read_to_string(test_data().join(file)).unwrap();
+    let classes: Classes = toml::from_str(&text).unwrap();
+    for class in &classes.class {
+        let enough = class.attacks.len() >= 10 && class.lookalikes.len() >= 10;
+        assert!(enough, "{}: {} and {}", class.name, class.attacks.len(), class.lookalikes.len());
+    }
+    classes.class
+}
+
 pub(crate) fn test_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data")
 }

@@ -4,23 +4,12 @@
 use airlock_policy::{
     Category, Decision, Mode, Profile, Request, Rules, Shell, Verdict, check, decide, parts,
 };
-use serde::Deserialize;
 
-#[derive(Deserialize)]
-struct Class {
-    name: String,
-    attacks: Vec<String>,
-    lookalikes: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Classes {
-    class: Vec<Class>,
-}
+use crate::cases::{Class, classes};
 
 fn class(name: &str) -> Class {
-    let classes: Classes = toml::from_str(include_str!("../test_data/powershell_advice.toml")).unwrap();
-    classes.class.into_iter().find(|class| class.name == name).unwrap()
+    let classes = classes("powershell_advice.toml");
+    classes.into_iter().find(|class| class.name == name).unwrap()
 }
 
 fn decided(text: &str, profile: &str, mode: Mode, allow: &[&str]) -> Decision {
@@ -42,7 +31,6 @@ fn strict(text: &str) -> Decision {
 /// Checks which texts of a class are allowed.
 fn check_class(name: &str, allowed: &dyn Fn(&str) -> Decision) {
     let class = class(name);
-    assert!(class.attacks.len() >= 10 && class.lookalikes.len() >= 10, "{name}");
     let mut wrong = Vec::new();
     for (at, text) in class.attacks.iter().enumerate() {
         let decision = allowed(text);

@@ -124,7 +124,7 @@ pub fn checked(renderings: &[&Rendered]) -> Vec<Checked> {
     serde_json::from_slice(&checked).unwrap()
 }
 
-/// Returns what a program of `tests/pods` prints for this input.
+/// Runs a Python program of `tests/pods` with this input. Returns its output.
 fn answer(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new("python3")
         .arg(source::root().join("tests/pods").join(program))

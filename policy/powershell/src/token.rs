@@ -145,6 +145,22 @@ impl Kind {
         matches!(self, Self::Equals | Self::Assign)
     }
 
+    /// Reports whether a command ends before the token.
+    pub(crate) fn ends_command(self) -> bool {
+        matches!(
+            self,
+            Self::Pipe
+                | Self::RCurly
+                | Self::RParen
+                | Self::EndOfInput
+                | Self::NewLine
+                | Self::Semi
+                | Self::AndAnd
+                | Self::OrOr
+                | Self::Ampersand
+        )
+    }
+
     pub(crate) fn is_redirection(self) -> bool {
         matches!(self, Self::ToFile(_) | Self::Merge(..) | Self::FromFile)
     }

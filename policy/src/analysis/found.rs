@@ -50,14 +50,14 @@ pub(crate) struct InPowerShell {
     pub(crate) is_function: bool,
     /// The call that a program's name stands for on Windows, if it changes something.
     pub(crate) on_windows: Option<Call>,
-    /// The earlier parts of its pipeline, if it changes what they name.
+    /// The parts of its pipeline before it, if the command changes the items that they pass to it.
     pub(crate) fed: Option<Fed>,
     /// Whether everything that it runs is a part of the text: it calls a function that the text certainly defines, or
     /// it only reads files.
     pub(crate) is_own_code: bool,
 }
 
-/// The earlier parts of a pipeline.
+/// The parts of a pipeline before a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fed {
     /// The indices of their commands.
@@ -92,6 +92,27 @@ impl Found {
     pub(crate) fn call_anywhere(&self) -> Option<&Call> {
         let own = self.in_powershell.as_ref()?;
         own.call.as_ref().or(own.on_windows.as_ref())
+    }
+
+    /// Returns the program's name in lower case, without directory and `.exe`.
+    pub(crate) fn folded_program(&self) -> String {
+        let name = self.program().map(base_name).unwrap_or_default();
+        let lower = String::from_utf8_lossy(name).to_ascii_lowercase();
+        lower.strip_suffix(".exe").map(str::to_owned).unwrap_or(lower)
+    }
+
+    /// Returns the names that PowerShell may resolve, and that of the program, in lower case.
+    pub(crate) fn folded_names(&self) -> Vec<String> {
+        let readings =
+            self.in_powershell.iter().flat_map(|own| &own.readings).filter_map(|words| words.first());
+        let known =
+            readings.filter_map(|name| Some(String::from_utf8_lossy(name.text.as_deref()?).into_owned()));
+        let mut names: Vec<String> = known.collect();
+        let program = self.folded_program();
+        if !names.contains(&program) {
+            names.push(program);
+        }
+        names
     }
 
     /// Reports whether PowerShell itself runs it, and the text shows everything that it runs.

@@ -14,7 +14,7 @@ use crate::parse::Word;
 use crate::profile::Profile;
 use crate::request::{Request, Shell};
 use crate::tables::names::downloads;
-use crate::tables::{self, BuiltinDeny, Denied, ParameterRole, Runs};
+use crate::tables::{self, BuiltinDeny, Denied, Runs};
 use place::{Places, pattern_matches};
 
 impl BuiltinDeny {
@@ -56,10 +56,8 @@ pub(super) fn of_command(profile: &Profile, facts: &Facts<'_>, index: usize) -> 
         return Some(Reason { command_index: Some(index), ..reason });
     }
     let denies = |entry: &&Denied| profile.applies(entry.rule);
-    let mut entries = names(found).into_iter().flat_map(|name| {
-        let entries: Vec<&'static Denied> = tables::denied_commands(&name).collect();
-        entries
-    });
+    let names = found.folded_names();
+    let mut entries = names.iter().flat_map(|name| tables::denied_commands(name));
     let by_name = entries.find(|entry| denies(entry) && is_denied(entry, found, facts, index));
     let entry = by_name.or_else(|| {
         let written = written(found, facts, index);
@@ -100,7 +98,7 @@ fn reads_download(facts: &Facts<'_>, index: usize) -> bool {
         [] => false,
     };
     let mut before = commands.iter().take(index).filter(|found| is_piped(found));
-    reads && before.any(|found| names(found).iter().any(|name| downloads(name)))
+    reads && before.any(|found| found.folded_names().iter().any(|name| downloads(name)))
 }
 
 fn because(entry: &Denied, span: Span) -> Reason {
@@ -121,20 +119,6 @@ fn runs_in_powershell(facts: &Facts<'_>, index: usize) -> bool {
     facts.is_powershell
         || by_powershell(index)
         || chain.any(|above| by_powershell(above) || is_powershell(above))
-}
-
-/// Returns the names of the command in lower case.
-fn names(found: &Found) -> Vec<String> {
-    let readings = found.in_powershell.iter().flat_map(|own| &own.readings).filter_map(|words| words.first());
-    let mut names: Vec<String> = readings
-        .filter_map(|name| Some(String::from_utf8_lossy(name.text.as_deref()?).into_owned()))
-        .collect();
-    if found.in_powershell.is_none() {
-        let name = found.program().map(base_name).unwrap_or_default().to_ascii_lowercase();
-        let name = String::from_utf8_lossy(&name).into_owned();
-        names.push(name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name));
-    }
-    names
 }
 
 fn is_denied(entry: &Denied, found: &Found, facts: &Facts<'_>, index: usize) -> bool {
@@ -203,16 +187,7 @@ fn written(found: &Found, facts: &Facts<'_>, index: usize) -> Vec<String> {
         found.redirects.iter().filter_map(|redirect| redirect.target.as_ref()).collect();
     match found.call_anywhere() {
         Some(call) if call.switches_on("WhatIf") => return Vec::new(),
-        Some(call) => {
-            let is_target = |name: &str| {
-                call.cmdlet
-                    .parameter(name)
-                    .is_some_and(|own| matches!(own.role, ParameterRole::Write | ParameterRole::Create))
-                    || name == "OutFile"
-            };
-            let targets = call.parameters.iter().filter(|(name, ..)| is_target(name));
-            words.extend(targets.flat_map(|(_, words, _)| words));
-        }
+        Some(call) => words.extend(call.targets()),
         None if found.program().is_some_and(|name| tables::writer(&[base_name(name)]).is_some()) => {
             words.extend(found.words.iter().skip(1).filter(|word| word.text.is_none()));
         }

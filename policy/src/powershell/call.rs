@@ -10,8 +10,8 @@ use crate::decision::Span;
 use crate::parse::Word;
 use crate::readonly::{PathWord, Proof};
 use crate::rules::matching::{Element, StepBudget, WordPattern, WordView};
-use crate::tables::CmdletEffect;
 use crate::tables::cmdlets::Cmdlet;
+use crate::tables::{CmdletEffect, ParameterRole};
 
 /// A call of a cmdlet.
 #[derive(Debug, Clone)]
@@ -37,6 +37,15 @@ impl Call {
     /// Reports whether the parameter with this full name is given.
     pub(crate) fn has_parameter(&self, wanted: &str) -> bool {
         self.is_open || self.parameters.iter().any(|(name, ..)| *name == wanted)
+    }
+
+    /// Returns the values of parameters that name a file which is written.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &Word> {
+        let is_target = |name: &str| {
+            let role = self.cmdlet.parameter(name).map(|own| own.role);
+            name == "OutFile" || matches!(role, Some(ParameterRole::Write | ParameterRole::Create))
+        };
+        self.parameters.iter().filter(move |(name, ..)| is_target(name)).flat_map(|(_, words, _)| words)
     }
 
     /// Reports whether the switch with this full name is on.

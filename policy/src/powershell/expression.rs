@@ -38,7 +38,7 @@ pub(crate) fn effects(script: &Script, constants: &Constants<'_>) -> Vec<Effect>
 }
 
 /// Returns the name of a type in the form of the tables.
-pub(super) fn folded(name: &str) -> String {
+pub(crate) fn folded(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let known = lower.strip_prefix("system.").unwrap_or(&lower);
     known.split('`').next().unwrap_or_default().to_owned()

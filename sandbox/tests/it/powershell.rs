@@ -1,5 +1,5 @@
-//! Tests of what PowerShell gets from the sandbox. A program named `pwsh` stands in for it and records its arguments, its
-//! environment, its files and its limits. They are compared with what PowerShell needs.
+//! Tests of how the sandbox starts PowerShell. A test program named `pwsh` records its arguments, environment, files and
+//! limits, and the tests compare them with the requirements of PowerShell.
 
 use std::collections::BTreeMap;
 use std::fs;

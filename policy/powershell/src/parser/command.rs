@@ -130,15 +130,7 @@ fn command_parts(parser: &mut Parser<'_, '_>, first: Token, parts: &mut Parts) -
     loop {
         let place = parser.place(&token);
         match token.kind {
-            Kind::Pipe
-            | Kind::RCurly
-            | Kind::RParen
-            | Kind::EndOfInput
-            | Kind::NewLine
-            | Kind::Semi
-            | Kind::AndAnd
-            | Kind::OrOr
-            | Kind::Ampersand => {
+            kind if kind.ends_command() => {
                 parser.put_back(token);
                 return Ok(());
             }
@@ -242,20 +234,10 @@ fn argument_element(parser: &mut Parser<'_, '_>, token: Token, parts: &mut Parts
 
 fn one_argument(parser: &mut Parser<'_, '_>, place: Place, token: Token) -> Parse<Option<Argument>> {
     match token.kind {
-        Kind::Pipe
-        | Kind::RCurly
-        | Kind::RParen
-        | Kind::EndOfInput
-        | Kind::NewLine
-        | Kind::Semi
-        | Kind::ToFile(_)
-        | Kind::Merge(..)
-        | Kind::FromFile
-        | Kind::AndAnd
-        | Kind::OrOr
-        | Kind::Ampersand
-        | Kind::MinusMinus
-        | Kind::Comma => {
+        kind if kind.ends_command()
+            || kind.is_redirection()
+            || matches!(kind, Kind::MinusMinus | Kind::Comma) =>
+        {
             parser.put_back(token);
             Ok(None)
         }

@@ -88,7 +88,7 @@ pub(super) trait Commands {
     /// Parses an argument that starts with this token, with those after commas. Returns `None` if it cannot start one.
     fn argument(&mut self, place: Place, first: Token) -> Parse<Option<Argument>>;
 
-    /// Parses what a string expands. Returns the constant text before it.
+    /// Parses the variables and expressions in a string. Returns the constant text before the first of them.
     fn expand(&mut self, token: &Token) -> Parse<String>;
 }
 

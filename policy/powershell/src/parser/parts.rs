@@ -1,4 +1,4 @@
-//! What the parts of the parser give to one another.
+//! The values that the modules of the parser exchange.
 
 use crate::source::Span;
 use crate::tree::{Fault, Parse, Value};

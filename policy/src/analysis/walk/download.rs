@@ -12,9 +12,9 @@ use airlock_powershell::{
 };
 
 use crate::analysis::found::Found;
-use crate::launch::base_name;
 use crate::parse::Word;
-use crate::tables::{ParameterRole, names};
+use crate::powershell::{Call, folded};
+use crate::tables::names;
 use flow::{Flow, variables};
 
 /// Parameters that set the variable that their value names.
@@ -25,7 +25,7 @@ struct Downloads<'s> {
     script: &'s Script,
     flow: Flow<'s>,
     /// The commands that were found for each command of the text.
-    found: Vec<&'s [Found]>,
+    found: &'s [&'s [Found]],
     /// The files to which the text writes something from another host, and the texts that name them.
     files: HashSet<String>,
 }
@@ -35,12 +35,12 @@ pub(super) fn executed(script: &Script, text: &str, starts: &[usize], all: &[Fou
     let ends = starts.iter().skip(1).copied().chain(std::iter::once(all.len()));
     let found: Vec<&[Found]> =
         starts.iter().zip(ends).map(|(from, to)| all.get(*from..to).unwrap_or_default()).collect();
-    let sources = sources(script, text, &found);
+    let sources = sources(script, &found);
     if sources.is_empty() {
         return Vec::new();
     }
     let flow = Flow::new(script, text, sources);
-    let mut downloads = Downloads { script, flow, found, files: HashSet::new() };
+    let mut downloads = Downloads { script, flow, found: &found, files: HashSet::new() };
     downloads.follow_functions();
     downloads.spread();
     downloads.collect_files();
@@ -48,7 +48,7 @@ pub(super) fn executed(script: &Script, text: &str, starts: &[usize], all: &[Fou
 }
 
 /// Returns the parts that get something from another host.
-fn sources(script: &Script, text: &str, found: &[&[Found]]) -> Vec<Span> {
+fn sources(script: &Script, found: &[&[Found]]) -> Vec<Span> {
     let commands = script.commands.iter().zip(found).filter(|(_, found)| found.iter().any(downloads));
     let members = script.members.iter().filter(|member| {
         let name = member.name.as_deref().map(str::to_ascii_lowercase);
@@ -58,24 +58,11 @@ fn sources(script: &Script, text: &str, found: &[&[Found]]) -> Vec<Span> {
     let mut sources: Vec<Span> = commands.map(|(command, _)| command.span).collect();
     sources.extend(members.map(|member| member.span));
     sources.extend(types.map(|used| used.span));
-    if text.is_empty() { Vec::new() } else { sources }
-}
-
-/// Returns the name of a type in the form of the tables.
-fn folded(name: &str) -> String {
-    let lower = name.to_ascii_lowercase();
-    lower.strip_prefix("system.").map(str::to_owned).unwrap_or(lower)
-}
-
-/// Returns the name of a command in the form of the tables.
-fn program(found: &Found) -> String {
-    let name = found.program().map(base_name).unwrap_or_default();
-    let lower = String::from_utf8_lossy(name).to_ascii_lowercase();
-    lower.strip_suffix(".exe").map(str::to_owned).unwrap_or(lower)
+    sources
 }
 
 fn downloads(found: &Found) -> bool {
-    let name = program(found);
+    let name = found.folded_program();
     if name == "new-object" {
         let words = found.words.iter().filter_map(|word| word.text.as_deref());
         return words.map(String::from_utf8_lossy).any(|word| names::is_download_type(&folded(&word)));
@@ -87,7 +74,7 @@ impl<'s> Downloads<'s> {
     /// Returns the commands of the text, each with those that were found for it.
     fn commands(&self) -> impl Iterator<Item = (&'s Command, &'s [Found])> + use<'s> {
         let script = self.script;
-        script.commands.iter().zip(self.found.clone())
+        script.commands.iter().zip(self.found.iter().copied())
     }
 
     /// Adds the calls of functions that get something from another host.
@@ -136,7 +123,7 @@ impl<'s> Downloads<'s> {
             if !gets && !self.flow.is_tainted(command.span) && !self.flow.is_fed(command) {
                 continue;
             }
-            files.extend(written_by(own));
+            files.extend(own.call().into_iter().flat_map(Call::targets).cloned());
             files.extend(own.redirects.iter().filter_map(|redirect| redirect.target.clone()));
             if gets && own.call().is_none() {
                 files.extend(own.words.iter().skip(1).cloned());
@@ -195,17 +182,6 @@ fn set_by(found: &Found) -> Vec<String> {
     let sets = |name: &str| SETTERS.contains(&name) || (by_name && name == "Name");
     let values = call.parameters.iter().filter(|(name, ..)| sets(name)).flat_map(|(_, words, _)| words);
     values.filter_map(|word| Some(String::from_utf8_lossy(word.text.as_deref()?).into_owned())).collect()
-}
-
-/// Returns the files that a cmdlet writes.
-fn written_by(found: &Found) -> Vec<Word> {
-    let Some(call) = found.call() else { return Vec::new() };
-    let is_target = |name: &str| {
-        let role = call.cmdlet.parameter(name).map(|parameter| parameter.role);
-        name == "OutFile" || matches!(role, Some(ParameterRole::Write | ParameterRole::Create))
-    };
-    let values = call.parameters.iter().filter(|(name, ..)| is_target(name));
-    values.flat_map(|(_, words, _)| words.clone()).collect()
 }
 
 /// Returns the places of the arguments that may be code: those that are neither a script block nor data.

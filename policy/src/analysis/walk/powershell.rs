@@ -167,7 +167,7 @@ impl Walker<'_> {
         let (Target::Type(of), Some(arguments)) = (&member.target, &member.arguments) else {
             return None;
         };
-        let name = format!("{of}::{}", member.name.as_deref()?).to_ascii_lowercase();
+        let name = format!("{}::{}", powershell::folded(of), member.name.as_deref()?.to_ascii_lowercase());
         let arguments = arguments.iter().map(|argument| {
             let place = text.place(argument.span);
             match argument.value.as_string() {
@@ -176,7 +176,7 @@ impl Walker<'_> {
             }
         });
         Some(MethodCall {
-            name: name.strip_prefix("system.").map(str::to_owned).unwrap_or(name),
+            name,
             arguments: arguments.collect(),
             span: text.place(member.span),
             directory: self.directory.clone(),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::place::pattern_matches;
 use crate::decision::Reason;
+use crate::powershell::folded;
 use crate::profile::Profile;
 use crate::rules::raw::Unquoted;
 use crate::tables::{self, BuiltinDeny, names};
@@ -89,7 +90,7 @@ fn rule(profile: &Profile, words: &Words<'_>) -> Option<BuiltinDeny> {
 fn is_download(word: &str) -> bool {
     let method = word.rsplit('.').next().unwrap_or_default();
     names::downloads(word)
-        || names::is_download_type(word.strip_prefix("system.").unwrap_or(word))
+        || names::is_download_type(&folded(word))
         || (word.contains('.') && names::is_download_method(method))
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the filter against the calls of PowerShell: what a run with files, processes, jobs and native programs makes,
-//! and how each call is answered.
+//! Checks that the filter permits the system calls that PowerShell makes in a run with files, processes, jobs and native
+//! programs.
 
 use super::arguments::Verdict;
 use super::{ENOSYS, TARGETS, sockets};

@@ -2,8 +2,9 @@
 
 use airlock_powershell::{Command, Member, Span, Target, Value};
 
-use super::{Downloads, arguments, file_name, folded, program};
+use super::{Downloads, arguments, file_name};
 use crate::analysis::found::Found;
+use crate::powershell::folded;
 use crate::tables::{self, Runs, names};
 
 /// Flags of interpreters with a text to run as the value.
@@ -50,10 +51,9 @@ impl Downloads<'_> {
             return true;
         }
         let tainted = || arguments(command).into_iter().any(|argument| self.flow.is_tainted(argument));
-        let mut names = names_of(own);
-        if names.any(|name| {
+        if own.folded_names().iter().any(|name| {
             let is_text = name == "invoke-expression";
-            names::executes(&name) && (tainted() || (is_text && self.flow.is_fed(command)))
+            names::executes(name) && (tainted() || (is_text && self.flow.is_fed(command)))
         }) {
             return true;
         }
@@ -92,9 +92,8 @@ impl Downloads<'_> {
             let written = String::from_utf8_lossy(word.text.as_deref().unwrap_or(&word.written)).into_owned();
             is_file(written.trim_start_matches('@'))
         };
-        if names_of(found)
-            .any(|name| names::executes(&name) || matches!(name.as_str(), "pwsh" | "powershell"))
-        {
+        let runs = |name: &String| names::executes(name) || matches!(name.as_str(), "pwsh" | "powershell");
+        if found.folded_names().iter().any(runs) {
             return rest.iter().any(text);
         }
         is_interpreter(found) && rest.iter().find(|word| !word.lead.starts_with(b"-")).is_some_and(text)
@@ -110,16 +109,9 @@ impl Downloads<'_> {
     }
 }
 
-/// Returns the names of the command, in lower case.
-fn names_of(found: &Found) -> impl Iterator<Item = String> {
-    let readings = found.in_powershell.iter().flat_map(|own| &own.readings).filter_map(|words| words.first());
-    let names = readings.filter_map(|name| Some(String::from_utf8_lossy(name.text.as_deref()?).into_owned()));
-    names.chain(std::iter::once(program(found)))
-}
-
 /// Reports whether the program runs text in a language.
 fn is_interpreter(found: &Found) -> bool {
-    let name = program(found);
+    let name = found.folded_program();
     let bytes = name.as_bytes();
     let is_shell = tables::launcher(&[bytes]).is_some_and(|launcher| {
         matches!(launcher.runs, Runs::ShellText | Runs::LoginShell | Runs::Powershell | Runs::TextOrOperands)

@@ -105,7 +105,7 @@ impl<'a> RuleSet<'a> {
         code: &'static str,
         message: &str,
     ) -> Option<Reason> {
-        let holds = |rule: &&Rule| rule.words().is_some_and(|words| self.text_holds(text, &words.lowered()));
+        let holds = |rule: &&Rule| rule.words().is_some_and(|words| self.text_holds(text, words.lowered()));
         let rule = rules.find(holds)?;
         Some(Reason { rule: Some(rule.text().to_owned()), ..Reason::new(code, message, None) })
     }
@@ -373,7 +373,7 @@ impl<'w> Candidate<'w> {
         }
         let lowered = pattern.lowered();
         self.folded.iter().any(|words| lowered.may_match(words, budget))
-            || self.call.is_some_and(|call| call.may_match(&lowered, &self.folded, budget))
+            || self.call.is_some_and(|call| call.may_match(lowered, &self.folded, budget))
     }
 
     fn may_launch(&self, pattern: &WordPattern, budget: &StepBudget) -> bool {

@@ -65,18 +65,14 @@ impl Call {
         readings: &[Vec<WordView<'_>>],
         budget: &StepBudget,
     ) -> bool {
-        let Some((Element::Word(name), rest)) = pattern.elements().split_first() else {
+        let Some((first @ Element::Word(_), rest)) = pattern.elements().split_first() else {
             return false;
         };
         let names = readings.iter().filter_map(|words| words.first());
         let mut names = names.chain(std::iter::once(&WordView::Known(b"")));
-        let wanted = WordPattern::new(vec![Element::Word(name.clone())]);
-        let named = pattern.elements().first().and_then(Element::literal);
-        let same = named.is_some_and(|name| names_cmdlet(&name, self.cmdlet));
-        if !same && !names.any(|name| wanted.may_match(std::slice::from_ref(name), budget)) {
-            return false;
-        }
-        self.may_have(rest, budget)
+        let is_named = names.any(|name| pattern.may_begin(*name, budget))
+            || first.literal().is_some_and(|name| names_cmdlet(&name, self.cmdlet));
+        is_named && self.may_have(rest, budget)
     }
 
     /// Reports whether the call may have every word of a rule.

@@ -115,8 +115,8 @@ fn own_name(name: &str) -> String {
 }
 
 fn values(script: &Script) -> HashMap<String, (usize, &Value)> {
-    let takes_reference = script.types.iter().any(|used| used.name.to_ascii_lowercase().ends_with("ref"));
-    if takes_reference || script.assignments.is_empty() {
+    let takes_reference = || script.types.iter().any(|used| used.name.to_ascii_lowercase().ends_with("ref"));
+    if script.assignments.is_empty() || takes_reference() {
         return HashMap::new();
     }
     let mut set_elsewhere: HashSet<String> = AUTOMATIC.iter().map(|name| (*name).to_owned()).collect();

@@ -2,6 +2,7 @@
 //! questions: may the words match the pattern (deny, ask), and must they match it (allow)?
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 
 use crate::limits::MAX_MATCH_STEPS;
 use crate::parse::Word;
@@ -74,6 +75,8 @@ impl<'a> WordView<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct WordPattern {
     elements: Vec<Element>,
+    /// The pattern in lower case, once a PowerShell command was compared with it.
+    lowered: OnceLock<Box<Self>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +87,7 @@ enum Certainty {
 
 impl WordPattern {
     pub(crate) fn new(elements: Vec<Element>) -> Self {
-        Self { elements }
+        Self { elements, lowered: OnceLock::new() }
     }
 
     /// Returns a pattern that matches every command.
@@ -93,14 +96,14 @@ impl WordPattern {
     }
 
     /// Returns the pattern in lower case, as PowerShell compares names.
-    pub(crate) fn lowered(&self) -> Self {
+    pub(crate) fn lowered(&self) -> &Self {
         let lower = |element: &Element| match element {
             Element::Word(word) => {
                 Element::Word(word.iter().map(|byte| byte.map(|byte| byte.to_ascii_lowercase())).collect())
             }
             Element::AnyWords => Element::AnyWords,
         };
-        Self::new(self.elements.iter().map(lower).collect())
+        self.lowered.get_or_init(|| Box::new(Self::new(self.elements.iter().map(lower).collect())))
     }
 
     /// Reports whether the pattern contains no star. An exact pattern also covers launched commands

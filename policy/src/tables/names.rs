@@ -152,9 +152,14 @@ pub(crate) fn is_harmless_static_member(name: &str) -> bool {
 
 /// Reports whether the type, in lower case and without `system.`, has a static member that only reads or computes.
 pub(crate) fn has_harmless_static_members(name: &str) -> bool {
-    data::POWERSHELL_STATIC_MEMBERS
-        .iter()
-        .any(|(member, _)| member.split_once("::").is_some_and(|(of, _)| of == name))
+    has_member_of(data::POWERSHELL_STATIC_MEMBERS, name)
+}
+
+/// Reports whether the names contain a member `type::member` of this type.
+fn has_member_of(names: Names, name: &str) -> bool {
+    let start = format!("{name}::");
+    let at = names.partition_point(|(member, _)| *member < start.as_str());
+    names.get(at).is_some_and(|(member, _)| member.starts_with(&start))
 }
 
 /// Reports whether every method with this name, in lower case, only computes.
@@ -225,8 +230,7 @@ pub(crate) fn is_harmless_attribute(name: &str) -> bool {
 
 /// Reports whether the type, in lower case and without `system.`, has a static member that only reads a file.
 pub(crate) fn has_file_readers(name: &str) -> bool {
-    let is_of = |member: &str| member.split_once("::").is_some_and(|(of, _)| of == name);
-    data::POWERSHELL_FILE_READERS.iter().any(|(member, _)| is_of(member))
+    has_member_of(data::POWERSHELL_FILE_READERS, name)
 }
 
 /// Reports whether the static member, as `type::member` in lower case and without `system.`, only reads the file that

@@ -163,6 +163,8 @@ impl<'a> Facts<'a> {
             ("unknown_program", "the name of the program is not known")
         } else if self.is_unknown_name(found) {
             ("snapshot_name", "the session's shell snapshot may redefine this name")
+        } else if found.opaque && found.call().is_some() {
+            ("launcher_not_understood", "the cmdlet may run or change something that its words do not show")
         } else if found.opaque {
             ("launcher_not_understood", "the command that this program launches is not known")
         } else {

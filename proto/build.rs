@@ -4,7 +4,7 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "airlock/v1/admin.proto",
     "airlock/v1/approval.proto",
     "airlock/v1/common.proto",
@@ -12,6 +12,7 @@ const FILES: [&str; 9] = [
     "airlock/v1/file.proto",
     "airlock/v1/policy.proto",
     "airlock/v1/session.proto",
+    "airlock/hooks/v1/hook.proto",
     "airlock/runner/v1/link.proto",
     "airlock/server/v1/peer.proto",
 ];

@@ -1,5 +1,5 @@
-//! The contract: the generated code of `airlock.v1`, `airlock.runner.v1` and `airlock.server.v1`, and its conversion
-//! to and from the types of `airlock-domain`.
+//! The contract: the generated code of `airlock.v1`, `airlock.hooks.v1`, `airlock.runner.v1` and `airlock.server.v1`,
+//! and its conversion to and from the types of `airlock-domain`.
 //!
 //! Generated types are used only at the gRPC edge; all other code uses [`airlock_domain`]. This crate does no I/O.
 
@@ -8,7 +8,7 @@
 pub mod convert;
 pub mod twin;
 
-pub use generated::{runner::v1 as runner_v1, server::v1 as server_v1, v1};
+pub use generated::{hooks::v1 as hooks_v1, runner::v1 as runner_v1, server::v1 as server_v1, v1};
 
 /// The generated code, in modules nested like the packages.
 #[expect(
@@ -24,6 +24,11 @@ pub use generated::{runner::v1 as runner_v1, server::v1 as server_v1, v1};
 mod generated {
     pub mod v1 {
         tonic::include_proto!("airlock.v1");
+    }
+    pub mod hooks {
+        pub mod v1 {
+            tonic::include_proto!("airlock.hooks.v1");
+        }
     }
     pub mod runner {
         pub mod v1 {

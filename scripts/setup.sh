@@ -254,6 +254,9 @@ main() {
         # The Go client, and its generated code. The Go that is downloaded below is for the tests of the network only.
         [ -x /usr/bin/go ] || missing+=(golang-go)
         [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing+=(golang-google-grpc-dev)
+        # apt otherwise chooses 1.3, with which the client does not compile.
+        grep -qs durationpb /usr/share/gocode/src/github.com/golang/protobuf/ptypes/duration/duration.pb.go ||
+            missing+=(golang-github-golang-protobuf-1-5-dev)
         [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing+=(golang-google-protobuf-dev)
         [ -d /usr/share/gocode/src/google.golang.org/genproto ] || missing+=(golang-google-genproto-dev)
         need_debian protoc protobuf-compiler

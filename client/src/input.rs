@@ -107,6 +107,8 @@ impl Client {
     {
         let mut held = Held { at: offset, bytes: BytesMut::new(), ended: false };
         let mut retries = Retries::new(&self.connection.patience());
+        // Whether the end was sent and its confirmation lost.
+        let mut is_unconfirmed = false;
         loop {
             let began = Instant::now();
             match forward(&self.connection, execution_id, &mut held, source, Manner::ToItsEnd).await {
@@ -121,9 +123,13 @@ impl Client {
                     }
                     self.pause_without_progress(&mut retries, moved).await?;
                 }
+                Err(error) if is_unconfirmed && held.bytes.is_empty() && is_over(&error) => {
+                    return Ok(Written { accepted: held.at });
+                }
                 Err(error) => {
                     retries.held_since(began);
                     retries.outlast(error, self.connection.patience().view).await?;
+                    is_unconfirmed = held.ended;
                 }
             }
         }
@@ -191,6 +197,11 @@ impl Client {
         let slow = self.connection.transport("it accepts no input");
         retries.outlast(slow, self.connection.patience().view).await
     }
+}
+
+/// Reports whether the command has ended, and its input with it.
+fn is_over(error: &ClientError) -> bool {
+    error.rejection().is_some_and(|rejection| rejection.reason == "NOT_RUNNING")
 }
 
 /// Forwards until the window is full, the source has ended or the server responds.

@@ -2,6 +2,7 @@ package airlock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	pb "airlock.example/airlock/airlockpb"
@@ -71,7 +72,7 @@ func (s *Stdin) send(ctx context.Context, data []byte, end bool) error {
 	}
 	first := *s.offset
 	last := first + uint64(len(data))
-	for {
+	for lost := false; ; lost = true {
 		began := time.Now()
 		answer, err := s.once(ctx, *s.offset, data[*s.offset-first:], end, false)
 		if err == nil && (answer.Accepted < *s.offset || answer.Accepted > last) {
@@ -88,6 +89,9 @@ func (s *Stdin) send(ctx context.Context, data []byte, end bool) error {
 				continue
 			}
 			err = c.unreachable("the command's input makes no progress")
+		} else if end && lost && isOver(err) {
+			// The confirmation of the end was lost, and the command has ended since.
+			return nil
 		} else {
 			retries.heldSince(began)
 		}
@@ -95,6 +99,12 @@ func (s *Stdin) send(ctx context.Context, data []byte, end bool) error {
 			return err
 		}
 	}
+}
+
+// isOver reports whether the command has ended, and its input with it.
+func isOver(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == "NOT_RUNNING"
 }
 
 // find takes over the input, and returns the number of bytes that were written to it.

@@ -169,6 +169,20 @@ async fn input_is_forwarded_as_it_comes_and_its_end_too() {
 }
 
 #[tokio::test]
+async fn an_end_whose_confirmation_is_lost_is_one_and_a_command_that_ended_before_is_an_error() {
+    let mut tasks = JoinSet::new();
+    let fake = Fake::new(1);
+    fake.lose_the_end();
+    let address = serve(fake.clone(), &mut tasks).await;
+    let client = client(address, quick());
+    let write = async |offset| client.write_stdin("e", offset, &mut tokio::io::empty()).await;
+    fake.input.lock().unwrap().bytes = b"before".to_vec();
+    assert_eq!(write(6).await.unwrap().accepted, 6);
+    let late = write(6).await.unwrap_err();
+    assert_eq!(late.rejection().unwrap().reason, "NOT_RUNNING");
+}
+
+#[tokio::test]
 async fn every_event_of_a_watch_comes_once_through_every_cut() {
     for seed in 0..5 {
         let mut tasks = JoinSet::new();

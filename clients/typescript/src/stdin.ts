@@ -5,6 +5,7 @@ import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { bytesOf } from "./bytes.js";
 import { Turns, type Cancellable } from "./cancel.js";
 import type { Connection } from "./connection.js";
+import { RejectedError } from "./errors.js";
 import {
   ExecutionService,
   type ExecutionServiceWriteStdinRequestSchema,
@@ -63,6 +64,7 @@ export class Stdin {
     this.offset ??= await this.find(retries, signal);
     const first = this.offset;
     const last = first + data.length;
+    let lost = false;
     for (;;) {
       const began = performance.now();
       try {
@@ -81,6 +83,11 @@ export class Stdin {
         }
         retries.reset();
       } catch (error) {
+        // The confirmation of the end was lost, and the command has ended since.
+        if (end && lost && error instanceof RejectedError && error.reason === "NOT_RUNNING") {
+          return;
+        }
+        lost = true;
         retries.heldSince(began);
         await retries.outlast(error, patience.viewMs, signal);
       }

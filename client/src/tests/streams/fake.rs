@@ -1,15 +1,20 @@
 //! A fake server with one execution that offers output, input and milestones, and breaks its views.
 
 use std::{
+    collections::HashMap,
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream};
 use tokio::task::JoinSet;
-use tonic::{Request, Response, Status, Streaming, transport::Server};
+use tonic::{Code, Request, Response, Status, Streaming, transport::Server};
+use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::{
     testing::{self, Rng},
@@ -50,6 +55,8 @@ pub(super) struct Fake {
     broken: Mutex<usize>,
     /// The largest number of pieces that a view delivers.
     most: Mutex<usize>,
+    /// Whether the command ends with its input, and no confirmation of the end arrives.
+    loses_the_end: AtomicBool,
 }
 
 impl Fake {
@@ -60,6 +67,7 @@ impl Fake {
             input: Mutex::default(),
             broken: Mutex::default(),
             most: Mutex::new(usize::MAX),
+            loses_the_end: AtomicBool::new(false),
         })
     }
 
@@ -69,6 +77,10 @@ impl Fake {
 
     pub(super) fn shorten_views(&self, most: usize) {
         *self.most.lock().unwrap() = most;
+    }
+
+    pub(super) fn lose_the_end(&self) {
+        self.loses_the_end.store(true, Ordering::Relaxed);
     }
 
     /// Returns a view of these pieces, possibly with a fault.
@@ -204,6 +216,11 @@ impl ExecutionService for Fake {
         request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
     ) -> Result<Response<ExecutionServiceWriteStdinResponse>, Status> {
         let mut stream = request.into_inner();
+        let loses_the_end = self.loses_the_end.load(Ordering::Relaxed);
+        if loses_the_end && self.input.lock().unwrap().ended {
+            let details = ErrorDetails::with_error_info("NOT_RUNNING", "airlock", HashMap::new());
+            return Err(Status::with_error_details(Code::FailedPrecondition, "it has ended", details));
+        }
         while let Some(message) = stream.message().await? {
             let mut input = self.input.lock().unwrap();
             let known = (input.bytes.len() as u64).checked_sub(message.offset);
@@ -215,6 +232,9 @@ impl ExecutionService for Fake {
         }
         let input = self.input.lock().unwrap();
         let accepted = input.bytes.len() as u64;
+        if loses_the_end && input.ended {
+            return Err(Status::unavailable("going away"));
+        }
         Ok(Response::new(ExecutionServiceWriteStdinResponse { accepted, ended: input.ended }))
     }
 

@@ -43,7 +43,7 @@ class Stdin:
         retries = Retries(self._connection.patience)
         if self._offset is None:
             self._offset = await self._find(retries)
-        first = self._offset
+        first, lost = self._offset, False
         while True:
             began = time.monotonic()
             try:
@@ -60,6 +60,10 @@ class Stdin:
                     error = self._connection.unreachable("the command's input makes no progress")
                     await retries.outlast(error, self._connection.patience.view)
             except AirlockError as error:
+                # The confirmation of the end was lost, and the command has ended since.
+                if end and lost and error.reason == "NOT_RUNNING":
+                    return
+                lost = True
                 retries.held_since(began)
                 await retries.outlast(error, self._connection.patience.view)
 

@@ -2,7 +2,6 @@
 //! change the verdict.
 
 mod network;
-mod powershell;
 mod remember;
 mod runs;
 mod suggest;

@@ -9,6 +9,7 @@ mod launches;
 mod lookup;
 mod operands;
 
+pub(crate) use arguments::files as files_of_pwsh;
 pub(crate) use batch::{begin_with, reads_ended_by_nul, start_of_found};
 pub(crate) use launches::{Launch, Launches, PowerShell};
 pub(crate) use lookup::behind_options;

@@ -2,11 +2,10 @@
 //! interpreters. An approval is bound to their contents. Files that those files read or start in turn are not
 //! searched for.
 
-use super::powershell;
 use crate::analysis::Found;
 use crate::decision::Access;
 use crate::facts::Facts;
-use crate::launch::base_name;
+use crate::launch::{base_name, files_of_pwsh};
 use crate::parse::Word;
 use crate::paths::{self, Places};
 use crate::readonly::PathWord;
@@ -54,7 +53,7 @@ fn words(found: &Found) -> Vec<Word> {
     }
     let name = base_name(text);
     if name == b"pwsh" || name == b"powershell" {
-        files.extend(powershell::files(rest));
+        files.extend(files_of_pwsh(rest));
     } else if let Some(interpreter) = interpreter(name) {
         files.extend(scripts(interpreter, rest));
     }

@@ -153,8 +153,8 @@ pub enum SessionPhase {
     Closed,
 }
 
-/// The second line of a snapshot that PowerShell sources.
-const POWERSHELL_SNAPSHOT: &[u8] = b"# shell=pwsh";
+/// The second line of a snapshot that a shell other than bash sources.
+const SNAPSHOT_SHELLS: [(&[u8], Shell); 2] = [(b"# shell=pwsh", Shell::Pwsh), (b"# shell=zsh", Shell::Zsh)];
 
 /// A session's shell snapshot: the aliases, functions, options and PATH that the profile's `shell.init`
 /// defines.
@@ -176,18 +176,19 @@ impl SessionSnapshot {
     /// Returns the shell that can source a snapshot.
     #[must_use]
     pub fn shell(text: &[u8]) -> Shell {
-        match text.split(|byte| *byte == b'\n').nth(1) {
-            Some(line) if line == POWERSHELL_SNAPSHOT => Shell::Pwsh,
-            _ => Shell::Bash,
-        }
+        let second = text.split(|byte| *byte == b'\n').nth(1);
+        let found = SNAPSHOT_SHELLS.iter().find(|(line, _)| second == Some(*line));
+        found.map_or(Shell::Bash, |(_, shell)| *shell)
     }
 
-    /// Returns the shell that reads a profile's `shell.init`: PowerShell if its first line names it, otherwise bash.
+    /// Returns the shell that reads a profile's `shell.init`: PowerShell or zsh if its first line names it, otherwise bash.
     #[must_use]
     pub fn shell_of_init(init: &str) -> Shell {
         let line = init.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
-        let is_pwsh = |word: &str| word.rsplit('/').next() == Some(Shell::Pwsh.name());
-        if line.split_whitespace().any(is_pwsh) { Shell::Pwsh } else { Shell::Bash }
+        let names = |shell: &Shell| {
+            line.split_whitespace().any(|word| word.rsplit('/').next() == Some(shell.name()))
+        };
+        [Shell::Pwsh, Shell::Zsh].into_iter().find(names).unwrap_or(Shell::Bash)
     }
 
     /// Returns the SHA-256 of the text, or nothing if the text is empty.

@@ -180,7 +180,9 @@ impl<'a> Facts<'a> {
         let Some(snapshot) = self.snapshot else { return false };
         // PowerShell looks for the name as written, before its own aliases.
         let names = found.program().into_iter().chain(found.written_name());
-        names.into_iter().any(|name| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
+        let words = found.words.iter().filter(|_| snapshot.counts_each_word());
+        let mut names = names.chain(words.filter_map(|word| word.text.as_deref()));
+        names.any(|name| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
     }
 
     pub(crate) fn problem_reasons(&self) -> Vec<Reason> {

@@ -5,6 +5,7 @@
 mod expand;
 mod powershell;
 mod read;
+mod zsh;
 
 pub(crate) use expand::Expanded;
 pub use read::Snapshot;

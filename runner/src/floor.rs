@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use airlock_domain::{
-    Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets, limits as contract,
+    Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Sockets, limits as contract,
 };
 use airlock_sandbox as sandbox;
 
@@ -101,9 +101,9 @@ fn form(grant: &Grant) -> Result<(), Refusal> {
             "the command, its directory or its environment is too large or contains a NUL byte",
         ));
     }
-    let sources = !grant.read_only && !grant.unsandboxed && grant.command.shell != Shell::Zsh;
+    let sources = !grant.read_only && !grant.unsandboxed;
     if !grant.snapshot_digest.is_empty() && !sources {
-        let message = "only a sandboxed bash or pwsh command that can write can use a shell snapshot";
+        let message = "only a sandboxed command that can write can use a shell snapshot";
         return Err(Refusal::new("no_snapshot", message));
     }
     let prefix = &grant.profile.shell_prefix;

@@ -93,6 +93,18 @@ pub fn bash_env() -> String {
     )
 }
 
+/// Returns the script that zsh reads before the command if its session has a snapshot. Aliases are off until its end, so
+/// that none is expanded within the snapshot. The policy refuses a snapshot that redefines `builtin` as a function.
+pub(crate) fn zsh_start() -> String {
+    format!(
+        "unset ZDOTDIR\n\
+         setopt extended_glob\n\
+         . {COMMAND_DIRECTORY}/{SNAPSHOT_FILE}\n\
+         \\builtin unsetopt extended_glob\n\
+         \\builtin setopt aliases\n"
+    )
+}
+
 /// Returns the contents of the sandbox's `/etc/passwd` and `/etc/group`.
 fn account_files() -> [(&'static str, String); 2] {
     let id = INSIDE_ID;

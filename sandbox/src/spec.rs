@@ -54,7 +54,7 @@ pub struct LaunchSpec {
     pub command: Vec<u8>,
     /// The shell that executes it.
     pub shell: Shell,
-    /// The session's shell snapshot, which bash or PowerShell sources before the command. Never set for a read-only shape.
+    /// The session's shell snapshot, which the shell sources before the command. Never set for a read-only shape.
     pub snapshot: Option<Vec<u8>>,
     /// The source of a shell snapshot, if the command creates one.
     pub shell_init: Option<Vec<u8>>,

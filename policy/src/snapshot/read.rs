@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::powershell;
+use super::{powershell, zsh};
 use crate::limits;
 use crate::parse::is_name_byte;
 use crate::tables::names;
@@ -18,6 +18,9 @@ pub struct Snapshot {
     expands: bool,
     /// Whether case does not matter in names, because PowerShell loads the snapshot.
     folds: bool,
+    /// Whether each word of a command counts as a name, because zsh loads the snapshot. Its grammar has command names
+    /// that a parser of bash takes for arguments.
+    anywhere: bool,
     /// Whether a part of it is not understood.
     opaque: bool,
 }
@@ -27,8 +30,12 @@ impl Snapshot {
     /// The function accepts every text. If it does not understand the text, the meaning of every name is unknown.
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
-        if text.split(|byte| *byte == b'\n').nth(1) == Some(powershell::MARK) {
-            return Self::of_powershell(text);
+        match text.split(|byte| *byte == b'\n').nth(1) {
+            Some(powershell::MARK) => {
+                return Self { folds: true, ..Self::of_names(text, powershell::names) };
+            }
+            Some(zsh::MARK) => return Self { anywhere: true, ..Self::of_names(text, zsh::names) },
+            _ => {}
         }
         // The shell that loads the snapshot expands aliases until the snapshot switches that off.
         let mut reader = Reader { rest: text, out: Self { expands: true, ..Self::default() } };
@@ -36,11 +43,12 @@ impl Snapshot {
         Self { opaque: !understood, ..reader.out }
     }
 
-    /// Parses a snapshot of PowerShell. Its aliases are not expanded: their names are unknown, as those of functions are.
-    fn of_powershell(text: &[u8]) -> Self {
-        let names = if text.len() <= limits::MAX_SNAPSHOT_BYTES { powershell::names(text) } else { None };
+    /// Parses a snapshot of another shell. Its aliases are not expanded: their names are unknown, as those of functions
+    /// are.
+    fn of_names(text: &[u8], names: impl FnOnce(&[u8]) -> Option<HashSet<Vec<u8>>>) -> Self {
+        let names = if text.len() <= limits::MAX_SNAPSHOT_BYTES { names(text) } else { None };
         let opaque = names.is_none();
-        Self { functions: names.unwrap_or_default(), folds: true, opaque, ..Self::default() }
+        Self { functions: names.unwrap_or_default(), opaque, ..Self::default() }
     }
 
     /// Reports whether the meaning of the name is unknown: it is a function, or the snapshot is not
@@ -64,6 +72,11 @@ impl Snapshot {
     /// Returns the names of functions.
     pub(crate) fn functions(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.functions.iter()
+    }
+
+    /// Reports whether each word of a command counts as a name.
+    pub(crate) fn counts_each_word(&self) -> bool {
+        self.anywhere
     }
 
     /// Reports whether the shell that loads the snapshot expands aliases.

@@ -28,8 +28,9 @@ use super::{
 };
 use crate::{config::RunnerConfig, floor, session::OpenSession};
 
-/// The scripts that print the snapshot, for `shell.init` in bash and in PowerShell.
+/// The scripts that print the snapshot, for `shell.init` in each shell.
 const BASH: &str = include_str!("snapshot.bash");
+const ZSH: &str = include_str!("snapshot.zsh");
 const PWSH: &str = include_str!("snapshot.ps1");
 /// The timeout of the script.
 const TIME: Duration = Duration::from_secs(10);
@@ -104,10 +105,15 @@ pub(crate) fn search_path(snapshot: &[u8]) -> Option<&str> {
 /// Returns the grant of the script: read-only.
 fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
     let shell = SessionSnapshot::shell_of_init(&asked.shell_init);
+    let script = match shell {
+        Shell::Bash => BASH,
+        Shell::Zsh => ZSH,
+        Shell::Pwsh => PWSH,
+    };
     Grant {
         session_id: session.id,
         command: CommandSpec {
-            text: if shell == Shell::Pwsh { PWSH } else { BASH }.as_bytes().to_vec(),
+            text: script.as_bytes().to_vec(),
             shell,
             directory: WORKSPACE.as_bytes().to_vec(),
             timeout: TIME,
@@ -198,11 +204,15 @@ mod tests {
         let of = |text: &str, shell| checked(text.as_bytes().to_vec(), shell).is_ok();
         let pwsh = "# PATH=/a\n# shell=pwsh\n# complete\n";
         assert!(of(pwsh, Shell::Pwsh) && !of(pwsh, Shell::Bash));
+        let zsh = "# PATH=/a\n# shell=zsh\n# complete\n";
+        assert!(of(zsh, Shell::Zsh) && !of(zsh, Shell::Bash) && !of(zsh, Shell::Pwsh));
         let bash = "# PATH=/a\nalias a=b\n# complete\n";
         assert!(of(bash, Shell::Bash) && !of(bash, Shell::Pwsh));
         for (init, shell) in [
             ("#!/usr/bin/env pwsh\nfunction f { 1 }", Shell::Pwsh),
             ("#!/usr/bin/pwsh -NoProfile\n", Shell::Pwsh),
+            ("#!/usr/bin/env zsh\nalias -g G='| grep'", Shell::Zsh),
+            ("#!/bin/zsh -f\n", Shell::Zsh),
             ("#!/bin/bash\n# pwsh", Shell::Bash),
             ("alias pwsh=x", Shell::Bash),
             ("", Shell::Bash),

@@ -5,7 +5,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
-use airlock_domain::{Cause, Grant, SessionId, SessionPhase, SessionSnapshot, limits::SNAPSHOT_BYTES};
+use airlock_domain::{Cause, Grant, SessionId, SessionPhase, SessionSnapshot, Shell, limits::SNAPSHOT_BYTES};
 use airlock_runner::Runner;
 
 use crate::fixture::{Fixture, grant};
@@ -182,5 +182,67 @@ async fn it_outlives_the_runners_process_and_does_not_if_it_was_changed_meanwhil
     let SessionPhase::Open { snapshot: again, .. } = it.session(session).await else { panic!("not open") };
     assert!(again.text.is_empty() && !again.problem.is_empty(), "{again:?}");
     assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
+    it.shut_down().await;
+}
+
+const ZSH_INIT: &str = "#!/usr/bin/env zsh\n\
+     alias greet='echo hello' ok=\"echo it's\"; alias -g EVERYWHERE='x'; alias -s txt=cat\n\
+     greeting() {\necho \"greeting\n$1\"\n}\n\
+     _complete_me() { :; }; _kept() { echo kept; }; typeset -A _comps; _comps[me]=_complete_me\n\
+     setopt null_glob extended_glob pipe_fail; unsetopt multios\n\
+     export PATH=/opt/tools:$PATH\n\
+     echo this is nobodys; echo neither is this >&2; IFS=:\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn zsh_sources_a_snapshot_of_zsh_and_bash_does_not() {
+    let mut it = Fixture::new().await;
+    let (session, snapshot) = it.open_with_init(ZSH_INIT).await;
+    let said = text(&snapshot);
+    assert!(said.starts_with("# PATH=/opt/tools:/usr/local/bin:"), "{said}");
+    for line in ["# shell=zsh", "alias -- greet='echo hello'", "setopt nullglob", "unsetopt multios"] {
+        assert!(said.lines().any(|found| found == line), "no `{line}` in {said}");
+    }
+    for part in ["_complete_me", "extendedglob", "EVERYWHERE", "txt", "nobody", "__airlock", "IFS"] {
+        assert!(!said.contains(part), "`{part}` in {said}");
+    }
+    let zsh = |mut grant: Grant| {
+        grant.command.shell = Shell::Zsh;
+        grant
+    };
+    let mut run = async |command: &str| it.said(zsh(with(session, &snapshot, command))).await;
+    let greeted = run("greet you; greeting me; _kept; ok").await;
+    assert_eq!(greeted, "hello you\ngreeting\nme\nkept\nit's\n");
+    assert_eq!(run("echo none*; false | true; echo $?; echo ${PATH%%:*}").await, "\n1\n/opt/tools\n");
+    assert_eq!(run("[[ -o extended_glob ]] || echo off; echo ${ZDOTDIR-unset}").await, "off\nunset\n");
+    // A start file in HOME is never read.
+    let attack = "echo 'echo pwned' > ~/.zshenv; echo 'echo pwned' > ~/.zshrc; echo done";
+    assert_eq!(run(attack).await, "done\n");
+    assert_eq!(run("echo EVERYWHERE").await, "EVERYWHERE\n");
+    let without = it.said(zsh(grant(session, "greet you || echo none; echo ${PATH%%:*}"))).await;
+    assert_eq!(without, "none\n/usr/local/bin\n");
+    assert_eq!(it.refusal(with(session, &snapshot, "true")).await, "no_snapshot");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hostile_init_of_zsh_has_no_snapshot_or_one_that_makes_every_name_unknown() {
+    let mut it = Fixture::new().await;
+    for init in [
+        "exit 0",
+        "builtin() { :; }",
+        "unset -f __airlock_capture",
+        "print() { echo 'alias -- ls='\\''rm'\\'''; }",
+        "zmodload -u zsh/parameter",
+        "exec {__airlock_out}>&-",
+        "setopt no_exec",
+        "echo 'unbalanced",
+    ] {
+        let (session, snapshot) = it.open_with_init(&format!("#!/usr/bin/env zsh\n{init}\n")).await;
+        let ends = snapshot.text.is_empty() == !snapshot.problem.is_empty();
+        assert!(ends, "`{init}`: {snapshot:?}");
+        let (_, result) = it.run(grant(session, "true")).await;
+        assert_eq!(result.cause, Cause::Exited { code: 0 }, "`{init}`");
+        it.close(session).await;
+    }
     it.shut_down().await;
 }

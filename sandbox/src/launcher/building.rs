@@ -15,12 +15,22 @@ use airlock_init::wire::{
 use super::powershell;
 use crate::error::LaunchError;
 use crate::spec::{LaunchSpec, Limits, MAX_COMMAND, Shell, Stdin};
-use crate::{landlock, mask};
+use crate::{landlock, mask, runtime};
+
+/// The option with which zsh reads no start file of the user.
+const ZSH_NO_FILES: &[u8] = b"-f";
+/// The name of the file in `ZDOTDIR` that zsh reads before a script.
+const ZSH_START_FILE: &str = ".zshenv";
 
 /// Builds the start message. The command, and the files that the shell reads before it, are files of `directory`.
 pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> StartSpec {
     let words = shell_words(spec.shell, spec.shape.read_only);
     let mut args: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
+    let sources_in_zsh = spec.snapshot.is_some() && spec.shell == Shell::Zsh;
+    if sources_in_zsh {
+        // With this option zsh would not read its start file, which sources the snapshot.
+        args.retain(|word| word != ZSH_NO_FILES);
+    }
     let mut files = vec![(COMMAND_FILE.to_owned(), spec.command.clone())];
     let mut script = COMMAND_FILE;
     if spec.shell == Shell::Pwsh {
@@ -37,7 +47,11 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
     files.extend(others.into_iter().filter_map(|(name, file)| Some((name.to_owned(), file.clone()?))));
     let bytes = |text: &OsString| text.clone().into_vec();
     let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
-    let own = powershell::variables(spec, directory);
+    let mut own = powershell::variables(spec, directory);
+    if sources_in_zsh {
+        files.push((ZSH_START_FILE.to_owned(), runtime::zsh_start().into_bytes()));
+        own.push(("ZDOTDIR", directory.as_os_str().as_bytes().to_vec()));
+    }
     env.retain(|(name, _)| own.iter().all(|(known, _)| known.as_bytes() != name.as_slice()));
     env.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
     if spec.snapshot.is_some() && spec.shell == Shell::Bash {
@@ -75,7 +89,7 @@ pub fn shell_words(shell: Shell, read_only: bool) -> Vec<&'static [u8]> {
             words
         }
         // An alias of zsh can occur anywhere in a line, and would hide the program that runs.
-        Shell::Zsh => vec![b"-f", b"-d", b"-o", b"no_aliases", b"-o", b"no_bang_hist"],
+        Shell::Zsh => vec![ZSH_NO_FILES, b"-d", b"-o", b"no_aliases", b"-o", b"no_bang_hist"],
         Shell::Pwsh => vec![b"-NoLogo", b"-NoProfile", b"-NonInteractive"],
     }
 }
@@ -95,8 +109,8 @@ pub(super) fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     if spec.prefix.iter().any(|word| word.contains(&0)) {
         return refuse("the prefix contains a NUL byte");
     }
-    if spec.snapshot.is_some() && (spec.shape.read_only || spec.shell == Shell::Zsh) {
-        return refuse("only a bash or pwsh command that can write can use a shell snapshot");
+    if spec.snapshot.is_some() && spec.shape.read_only {
+        return refuse("a read-only command cannot use a shell snapshot");
     }
     if spec.separate_stderr && matches!(spec.stdin, Stdin::Terminal(_)) {
         return refuse("a terminal has one stream for output and errors");

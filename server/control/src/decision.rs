@@ -81,7 +81,7 @@ pub(crate) fn decide(
         false => Vec::new(),
     };
     let questions = network::questions(profile, &decision, spec.wait_for_approval, &egress);
-    let sources = may_source && command.shell != Shell::Zsh && !unsandboxed && !decision.read_only;
+    let sources = may_source && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
         command: CommandSpec {
@@ -157,10 +157,9 @@ pub(crate) fn parsed(snapshot: &SessionSnapshot) -> Option<Snapshot> {
     (!snapshot.text.is_empty()).then(|| Snapshot::parse(&snapshot.text))
 }
 
-/// Reports whether a snapshot can change the meaning of names in a shell. Another shell does not source it; only zsh is
-/// treated as bash, because nothing is proven for it.
+/// Reports whether a snapshot can change the meaning of names in a shell. Another shell does not source it.
 pub(crate) fn is_about(snapshot: &SessionSnapshot, shell: Shell) -> bool {
-    (SessionSnapshot::shell(&snapshot.text) == Shell::Pwsh) == (shell == Shell::Pwsh)
+    SessionSnapshot::shell(&snapshot.text) == shell
 }
 
 /// Returns the reason for the first simple command that is not allowed, with its span.

@@ -185,9 +185,8 @@ impl SessionSnapshot {
     #[must_use]
     pub fn shell_of_init(init: &str) -> Shell {
         let line = init.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
-        let names = |shell: &Shell| {
-            line.split_whitespace().any(|word| word.rsplit('/').next() == Some(shell.name()))
-        };
+        let names =
+            |shell: &Shell| line.split_whitespace().any(|word| word.rsplit('/').next() == Some(shell.name()));
         [Shell::Pwsh, Shell::Zsh].into_iter().find(names).unwrap_or(Shell::Bash)
     }
 

@@ -119,7 +119,9 @@ mod tests {
             "{START}functions[deploy]='\techo \"it'\\''s\"\n\trm x'\nsetopt nullglob\nunsetopt nomatch\n\
              alias -- ll='ls -l'\n"
         );
-        for command in ["deploy", "ll", "ll x", "repeat 3 ll", "noglob deploy x", "make; ll", "echo $(deploy)"] {
+        for command in
+            ["deploy", "ll", "ll x", "repeat 3 ll", "noglob deploy x", "make; ll", "echo $(deploy)"]
+        {
             assert!(asks(&snapshot, command), "{command}");
         }
         for command in ["make", "make rm", "ls -l"] {

@@ -20,6 +20,7 @@ pub(super) fn of(decision: &Decision, profile: &str, encode: DecisionEncoder) ->
         concurrency_safe: decision.concurrency_safe,
         policy_version: decision.policy_version.0.to_vec(),
         encoded: encode(decision, profile),
+        hooks: Vec::new(),
     }
 }
 

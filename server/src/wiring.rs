@@ -237,7 +237,7 @@ fn interceptor(
 
 /// Loads the profiles and checks that every named profile exists.
 fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
-    let profiles = Profiles::load_with(&built_in(&config.profiles), config.profiles.directory.as_deref())?;
+    let profiles = Profiles::load_with(&built_in(config), config.profiles.directory.as_deref())?;
     for name in named_profiles(config) {
         if profiles.get(name).is_none() {
             let known = profiles.names().collect::<Vec<_>>().join(", ");

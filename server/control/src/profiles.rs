@@ -17,7 +17,7 @@ pub use folder::ProfilesError;
 pub use network::ProfileNetwork;
 pub(crate) use network::parsed as parsed_network;
 pub use reload::Reload;
-pub use resolve::ResolvedProfile;
+pub use resolve::{ProfileHook, ResolvedProfile};
 pub(crate) use resolve::policy_mode;
 pub use set::{BuiltInSettings, LiveProfiles, Needed, Profiles};
 pub use single::read_one;

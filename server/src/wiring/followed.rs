@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::ready::Tokens;
 use crate::{
     authn::Authenticator,
-    config::{self, Config, Layers},
+    config::{Config, Layers},
     grpc::peers::PeerLinks,
     renew::{Part, Renew},
     telemetry::Metrics,
@@ -73,7 +73,7 @@ pub(super) fn follow(
 fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
     Some(Reload {
         folder: config.profiles.directory.clone()?,
-        built_in: Profiles::builtin_with(&built_in(&config.profiles)),
+        built_in: Profiles::builtin_with(&built_in(config)),
         needed,
         grace_most: config.link.ending_grace,
         live,
@@ -82,14 +82,15 @@ fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Met
 }
 
 /// Returns the settings of the built-in profiles in a configuration.
-pub(super) fn built_in(config: &config::Profiles) -> BuiltInSettings {
-    let ground = config.ground.clone();
+pub(super) fn built_in(config: &Config) -> BuiltInSettings {
+    let ground = config.profiles.ground.clone();
     BuiltInSettings {
-        self_approval: config.self_approval,
+        self_approval: config.profiles.self_approval,
         rootfs: ground.rootfs,
         root_binds: ground.root_binds,
         network: ground.network,
         port_forward: ground.port_forward,
         timeout_max: ground.timeout_max,
+        hooks: config.hooks.keys().cloned().collect(),
     }
 }

@@ -1,66 +1,37 @@
 //! Hooks: services of the user that are asked before an execution and that receive its result.
 //!
-//! [`Hooks`] is the interface to them, which the crate `airlock-hooks` implements. This module must not use gRPC.
+//! [`Hooks`] is the interface to them. `desk` asks them; `crate::decision` determines the effect of their answers.
 
-use std::time::Duration;
+mod desk;
+mod interface;
 
-use airlock_domain::{ExecutionResult, ExecutionState, HookBinding, HookOutcome, HookedExecution};
-use airlock_store::record::Micros;
+use airlock_domain::{ExecutionId, Grant, HookedExecution, Mode};
+use airlock_store::record::{ExecutionSpec, SessionRecord};
 
-/// A question to a hook about an execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookQuestion {
-    /// The execution.
-    pub execution: HookedExecution,
-    /// The decision so far: an encoded `airlock.v1.Decision`.
-    pub decision: Vec<u8>,
-    /// The hash of the grant. The answer is bound to it.
-    pub binding: HookBinding,
-    /// ALLOW has an effect.
-    pub allow_has_effect: bool,
-}
+pub(crate) use desk::HookDesk;
+pub use interface::{HookQuestion, HookReply, HookReport, Hooks, NoHooks};
 
-/// The response of a hook, or the failure of the call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookReply {
-    /// The outcome.
-    pub outcome: HookOutcome,
-    /// One line: the hook's reason, or a description of the failure. At most
-    /// [`HOOK_REASON_BYTES`](airlock_domain::limits::HOOK_REASON_BYTES).
-    pub reason: String,
-}
-
-/// The result of an execution, for a hook that was asked about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookReport {
-    /// The execution.
-    pub execution: HookedExecution,
-    /// The decision that was in effect: an encoded `airlock.v1.Decision`.
-    pub decision: Vec<u8>,
-    /// The state of the execution.
-    pub state: ExecutionState,
-    /// The result.
-    pub result: ExecutionResult,
-    /// The number of this delivery. Starts with 1.
-    pub attempt: u32,
-    /// The time at which the execution ended.
-    pub finished: Micros,
-}
-
-/// The hooks of the server's configuration. A call is bounded in time, and the number of concurrent calls to a hook is
-/// limited. The calls of tenants take turns. Dropping a future cancels its call.
-#[async_trait::async_trait]
-pub trait Hooks: Send + Sync {
-    /// Returns the longest time for which [`Hooks::before`] waits for this hook. `None`: no hook has this name.
-    fn longest_wait(&self, hook: &str) -> Option<Duration>;
-
-    /// Asks a hook about an execution that has not started. Returns within [`Hooks::longest_wait`]. The answer is valid
-    /// for the binding of the question: any other answer is the outcome `Invalid`.
-    async fn before(&self, hook: &str, question: &HookQuestion) -> HookReply;
-
-    /// Delivers the result of an execution to a hook once. The caller repeats it after an error.
-    ///
-    /// # Errors
-    /// The hook did not confirm the delivery. The outcome is a failure, see [`HookOutcome::is_failure`].
-    async fn after(&self, hook: &str, report: &HookReport) -> Result<(), HookReply>;
+/// Returns the execution as hooks see it. The mode and the grant are those of the decision.
+pub(crate) fn hooked(
+    id: ExecutionId,
+    (session, principal): (&SessionRecord, &str),
+    spec: &ExecutionSpec,
+    mode: Mode,
+    grant: &Grant,
+) -> HookedExecution {
+    HookedExecution {
+        execution_id: id,
+        session_id: session.id,
+        tenant: session.tenant.clone(),
+        principal: principal.to_owned(),
+        profile: session.profile.clone(),
+        mode,
+        command: spec.command.text.clone(),
+        shell: spec.command.shell,
+        directory: grant.command.directory.clone(),
+        description: spec.description.clone(),
+        background: spec.background,
+        unsandboxed: grant.unsandboxed,
+        env_names: spec.command.env.keys().cloned().collect(),
+    }
 }

@@ -6,6 +6,7 @@
 mod engines;
 mod error;
 mod followed;
+mod hooks;
 mod limits;
 mod ready;
 mod stop;
@@ -16,6 +17,7 @@ use airlock_control::{
     TraceHooks,
     exchange::{ExchangeParts, Exchanges},
     fleet::{Fleet, NoPeers, PeerClient},
+    hooks::Hooks,
     links::Links,
     model::ANY_PROFILE,
     profiles::{LiveProfiles, Needed, Profiles},
@@ -158,6 +160,7 @@ impl Server {
         let profiles = LiveProfiles::new(load_profiles(&config)?);
         let followed = Followed::begin(&config, options.layers.as_ref());
         let tls = config.listen.tls.as_ref().map(tls::live).transpose()?;
+        let hooks = hooks::clients(&config, &metrics)?;
         let authenticator = Arc::new(Authenticator::new(&config));
         let needed = Needed::new(named_profiles(&config).cloned().collect());
         let listener = match options.listener {
@@ -176,7 +179,13 @@ impl Server {
         let store: Arc<dyn Store> = Arc::new(MeasuredStore::new(store, metrics.clone()));
         let outputs = Arc::new(options.engines.outputs(&config).await?);
         let peers = config.peers.clone().map(PeerLinks::new);
-        let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
+        let state = State {
+            store: store.clone(),
+            outputs: outputs.clone(),
+            changes,
+            peers: peers.clone(),
+            hooks: Arc::new(hooks.clone()),
+        };
         let (services, streams, exchanges) =
             Box::pin(start_services(&config, profiles.clone(), state, &metrics)).await?;
 
@@ -185,7 +194,8 @@ impl Server {
             let retention = Retention { outputs, store: store.clone(), keep };
             tasks.spawn(retention.run(tokens.closed.clone()));
         }
-        let live = (tls.clone(), peers.clone(), (authenticator.clone(), profiles.clone(), needed));
+        let identities = (authenticator.clone(), profiles.clone(), needed);
+        let live = (tls.clone(), (peers.clone(), hooks), identities);
         follow(&config, followed, live, &metrics, (&tasks, &tokens));
         let parts =
             edge_parts(&config, (&services, &streams, &exchanges), &profiles, &metrics, (&tasks, &tokens));
@@ -270,6 +280,8 @@ struct State {
     changes: Changes,
     /// The other servers of the store.
     peers: Option<PeerLinks>,
+    /// The hooks.
+    hooks: Arc<dyn Hooks>,
 }
 
 /// Starts the task that answers probes, if an address is configured.
@@ -288,7 +300,7 @@ fn probes(
 async fn start_services(
     config: &Config,
     profiles: LiveProfiles,
-    State { store, outputs, changes, peers }: State,
+    State { store, outputs, changes, peers, hooks }: State,
     metrics: &Metrics,
 ) -> Result<(Services, Streams, Exchanges), StartError> {
     let limits = service_limits(config);
@@ -333,6 +345,7 @@ async fn start_services(
         advertise: config.peers.as_ref().and_then(|peers| peers.advertise.clone()),
         limits,
         encode_decision: grpc::decision::encode,
+        hooks,
         trace: TraceHooks { adopt: telemetry::adopt, current: telemetry::current_traceparent },
         observer,
     })

@@ -423,6 +423,7 @@ mod tests {
     mod ends;
     mod fleet;
     mod happy;
+    mod hooks;
     mod leading;
     mod limits;
     mod links;

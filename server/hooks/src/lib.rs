@@ -12,6 +12,10 @@ mod breaker;
 mod call;
 mod codec;
 mod hook;
+#[cfg(any(test, feature = "tests"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 

@@ -25,7 +25,7 @@ fn decided_by(profile: &str, command: &str, directory: &str, snapshot: &SessionS
     spec.command.text = command.as_bytes().to_vec();
     // The same session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
-    let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
+    let encode: DecisionEncoder = |_, profile, _| profile.as_bytes().to_vec();
     decide(
         profiles.get(profile).unwrap(),
         (session, None),
@@ -190,7 +190,7 @@ fn edits(command: &str) -> Decided {
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command.text = command.as_bytes().to_vec();
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
-    let encode: DecisionEncoder = |decision, _| decision.reasons[0].code.as_bytes().to_vec();
+    let encode: DecisionEncoder = |decision, _, _| decision.reasons[0].code.as_bytes().to_vec();
     let profiles = Profiles::builtin();
     decide(
         profiles.get("demo").unwrap(),

@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    fs, iter,
+    fs,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -232,6 +232,11 @@ fn tls(files: &TlsFiles) -> Result<ClientTlsConfig, String> {
 
 /// Returns an error with its causes on one line.
 fn chain(error: &dyn Error) -> String {
-    let causes = iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }

@@ -1,5 +1,7 @@
 //! Tests of loading profiles: inheritance, and the message for each mistake.
 
+mod hooks;
+
 use std::time::Duration;
 
 use airlock_config::Overrides;

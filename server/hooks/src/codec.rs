@@ -1,57 +1,46 @@
-//! The codec of the calls. It returns the bytes of a response, so that a malformed response is not mistaken for an error
-//! of the connection.
+//! The codec of the calls. Messages are bytes here, so that a malformed response is not mistaken for an error of the
+//! connection.
 
-use std::marker::PhantomData;
-
-use bytes::{Buf as _, Bytes};
-use prost::Message;
+use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::{
     Status,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-/// Encodes requests of this type, and returns responses as bytes.
-pub(crate) struct RawResponse<Q>(PhantomData<Q>);
+/// Sends encoded requests, and returns encoded responses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Encoded;
 
-impl<Q> Default for RawResponse<Q> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<Q: Message + 'static> Codec for RawResponse<Q> {
-    type Encode = Q;
+impl Codec for Encoded {
+    type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
-    type Decoder = RawDecoder;
+    type Decoder = Self;
 
     fn encoder(&mut self) -> Self {
-        Self::default()
+        Self
     }
 
-    fn decoder(&mut self) -> RawDecoder {
-        RawDecoder
+    fn decoder(&mut self) -> Self {
+        Self
     }
 }
 
-impl<Q: Message> Encoder for RawResponse<Q> {
-    type Item = Q;
+impl Encoder for Encoded {
+    type Item = Bytes;
     type Error = Status;
 
-    fn encode(&mut self, message: Q, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        // The buffer grows, so this cannot fail.
-        let _ = message.encode(buffer);
+    fn encode(&mut self, message: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(message);
         Ok(())
     }
 }
 
-/// Returns the bytes of a message. The transport has limited their number.
-pub(crate) struct RawDecoder;
-
-impl Decoder for RawDecoder {
+impl Decoder for Encoded {
     type Item = Bytes;
     type Error = Status;
 
+    /// The transport has limited the size of the message.
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
         Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
     }

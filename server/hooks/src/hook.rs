@@ -21,7 +21,7 @@ use tonic::{
 };
 use tracing::{Instrument as _, Span, field::Empty};
 
-use crate::{HookObserver, HookOptions, Method, TlsFiles, answer, call::Lane, codec::RawResponse};
+use crate::{HookObserver, HookOptions, Method, TlsFiles, answer, call::Lane, codec::Encoded};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -112,7 +112,7 @@ impl Hook {
     }
 
     /// Returns the bytes of the response, or the failure. `request` gets the time until the deadline.
-    async fn call<Q: Message + 'static>(
+    async fn call<Q: Message>(
         &self,
         lane: &Lane,
         method: Method,
@@ -122,7 +122,8 @@ impl Hook {
         let deadline = Instant::now() + self.options.timeout;
         let call = lane.begin(tenant, deadline).await?;
         let remaining = deadline.saturating_duration_since(Instant::now());
-        let mut message = Request::new(request(remaining));
+        // Encoded at once, because a message is far larger than its encoding.
+        let mut message = Request::new(Bytes::from(request(remaining).encode_to_vec()));
         message.set_timeout(remaining);
         let failure = match timeout_at(deadline, self.send(method, message)).await {
             Ok(Ok(response)) => {
@@ -144,11 +145,7 @@ impl Hook {
         Err(failure)
     }
 
-    async fn send<Q: Message + 'static>(
-        &self,
-        method: Method,
-        message: Request<Q>,
-    ) -> Result<Bytes, HookReply> {
+    async fn send(&self, method: Method, message: Request<Bytes>) -> Result<Bytes, HookReply> {
         let channel = self.connection().channel.clone();
         let mut client = Grpc::new(channel)
             .max_decoding_message_size(RESPONSE_BYTES)
@@ -157,7 +154,7 @@ impl Hook {
             tracing::debug!(hook = self.name, error = chain(&error), "a hook cannot be reached");
             return Err(unavailable("the hook cannot be reached"));
         }
-        match client.unary(message, path(method), RawResponse::default()).await {
+        match client.unary(message, path(method), Encoded).await {
             Ok(response) => Ok(response.into_inner()),
             Err(status) => {
                 tracing::debug!(hook = self.name, %status, "a call to a hook failed");

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_domain::{ExecutionId, HookAnswer, HookBinding, HookedExecution, SessionId};
+use airlock_domain::{ExecutionId, HookAnswer, HookBinding, HookedExecution};
 use airlock_limits::shares::Shares;
 use airlock_store::{HookQuestion as StoredQuestion, HookQuestionState, Store, StoreError};
 use tokio::sync::oneshot;
@@ -99,12 +99,17 @@ impl HookDesk {
         }
         let (id, session) = (execution.execution_id, execution.session_id);
         if self.asking().insert(id) {
-            let asking = Asking { desk: self.clone(), id, session };
-            let profile = profile.clone();
+            let asking = Asking { desk: self.clone(), id };
+            let (desk, profile) = (self.clone(), profile.clone());
             let ask = async move {
-                if let Err(error) = asking.desk.consult(&profile, &execution, decided, known).await {
+                let asked = desk.consult(&profile, &execution, decided, known).await;
+                drop(asking);
+                match asked {
+                    Ok(_) => desk.hints.sessions.insert(session),
                     // The reconcile loop schedules every session with a queue again.
-                    tracing::warn!(execution_id = %id, %error, "cannot ask the hooks of a queued execution; retrying");
+                    Err(error) => {
+                        tracing::warn!(execution_id = %id, %error, "cannot ask the hooks of a queued execution; retrying");
+                    }
                 }
             };
             self.lifecycle.spawn(ask);
@@ -202,17 +207,15 @@ impl HookDesk {
     }
 }
 
-/// A task that asks the hooks of a stored execution. Its end schedules the session.
+/// The mark of a stored execution whose hooks a task asks.
 struct Asking {
     desk: Arc<HookDesk>,
     id: ExecutionId,
-    session: SessionId,
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
         self.desk.asking().remove(&self.id);
-        self.desk.hints.sessions.insert(self.session);
     }
 }
 

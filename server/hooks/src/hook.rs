@@ -23,6 +23,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{HookObserver, HookOptions, Method, TlsFiles, answer, call::Lane, codec::Encoded};
 
+const CONNECT_MARGIN: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum size of a response in bytes. A reason with its envelope fits.
@@ -207,7 +208,8 @@ fn endpoint(options: &HookOptions) -> Result<Endpoint, String> {
         None => endpoint,
     };
     Ok(endpoint
-        .connect_timeout(options.timeout)
+        // Longer than a call waits, so that a slow connection counts as a missing answer.
+        .connect_timeout(options.timeout.saturating_add(CONNECT_MARGIN))
         .tcp_nodelay(true)
         .http2_keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)

@@ -123,6 +123,11 @@ impl TestHook {
         Self { address, state, folder, serving }
     }
 
+    /// Accepts no more connections. Open ones continue.
+    pub fn stop(&self) {
+        self.serving.abort();
+    }
+
     /// Sets the answer from now on, also to questions that the hook holds.
     ///
     /// # Panics

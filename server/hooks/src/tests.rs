@@ -16,10 +16,11 @@ use airlock_domain::{
 use airlock_proto::hooks_v1::HookOpinion;
 use airlock_store::record::Micros;
 use prost::Message as _;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     BreakerState, HookClients, HookObserver, HookOptions, Method, TlsFiles, answer,
+    call::Lane,
     testing::{NAME, TestAnswer, TestHook},
 };
 
@@ -182,9 +183,9 @@ async fn an_error_and_a_hook_that_is_down_are_unavailable() {
     let reply = ask(&clients).await;
     assert_eq!(reply.outcome, HookOutcome::Unavailable);
     assert!(!reply.reason.contains("the test says so"), "text of the hook's status is not shown");
-    let gone = HookOptions { address: hook.address(), ..options(&hook) };
-    drop(hook);
-    let (clients, _) = self::clients(gone);
+    let gone = TestHook::start();
+    gone.stop();
+    let (clients, _) = self::clients(options(&gone));
     assert_eq!(ask(&clients).await.outcome, HookOutcome::Unavailable);
 }
 
@@ -247,22 +248,13 @@ async fn calls_beyond_the_limit_wait_for_their_turn_and_are_busy_at_the_deadline
     for call in held {
         assert_eq!(call.await.unwrap().outcome, HookOutcome::Allow);
     }
-
-    hook.answers(TestAnswer::Hold);
-    let before = hook.questions().len();
-    let (hasty, _) = clients(HookOptions { timeout: SHORT, ..limited });
-    let mut calls = Vec::new();
-    for _ in 0..6 {
-        let clients = hasty.clone();
-        calls.push(tokio::spawn(async move { ask(&clients).await.outcome }));
-    }
-    let mut outcomes = Vec::new();
-    for call in calls {
-        outcomes.push(call.await.unwrap());
-    }
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, HookOutcome::Timeout | HookOutcome::Busy)));
-    assert!(outcomes.contains(&HookOutcome::Busy), "{outcomes:?}");
-    assert!(hook.questions().len() - before <= 6);
+    let lane = Lane::new("guard", Method::PreExecute, &limited, Arc::new(Observed::default()));
+    let deadline = Instant::now() + PATIENCE;
+    let held = [lane.begin("t", deadline).await, lane.begin("u", deadline).await].map(Result::unwrap);
+    let busy = lane.begin("v", Instant::now() + SHORT).await.err().unwrap();
+    assert_eq!(busy.outcome, HookOutcome::Busy);
+    drop(held);
+    assert!(lane.begin("v", Instant::now() + PATIENCE).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,8 +29,9 @@ use crate::{
 /// A command about which no rule of `strict` decides.
 const UNKNOWN: &str = "make all";
 
-/// Starts a server whose default profile asks `hook` as `guard`. `more` are keys of the hook's table.
-async fn ready(hook: &TestHook, more: &str, required: bool) -> (World, Link, TempDir) {
+/// Returns sections of a configuration whose default profile asks `hook` as `guard`, and the directory of profiles.
+/// `more` are keys of the hook's table.
+fn config(hook: &TestHook, more: &str, required: bool) -> (String, TempDir) {
     let profiles = tempfile::tempdir().unwrap();
     let profile = format!(
         "name = \"hooked\"\nextends = \"strict\"\nhooks = [{{ name = \"guard\", required = {required} }}]\n\
@@ -38,10 +39,13 @@ async fn ready(hook: &TestHook, more: &str, required: bool) -> (World, Link, Tem
     );
     fs::write(profiles.path().join("hooked.toml"), profile).unwrap();
     let directory = profiles.path().display();
-    let config = format!(
-        "[profiles]\ndirectory = \"{directory}\"\ndefault = \"hooked\"\n{}{more}",
-        hook.table("guard")
-    );
+    let table = hook.table("guard");
+    (format!("[profiles]\ndirectory = \"{directory}\"\ndefault = \"hooked\"\n{table}{more}"), profiles)
+}
+
+/// Starts a server with this hook and a runner.
+async fn ready(hook: &TestHook, more: &str) -> (World, Link, TempDir) {
+    let (config, profiles) = config(hook, more, false);
     let world = World::with(&config).await;
     let link = link_up(&world).await;
     // Before the server has processed the runner's reports, a start fails.
@@ -58,14 +62,15 @@ async fn start(world: &World, command: &str) -> Result<v1::Execution, Status> {
     get(world, "executor", &id).await
 }
 
-/// Returns the execution of a start, also of a denied one.
-async fn started(world: &World, command: &str) -> v1::Execution {
+/// Returns the execution of a start, also of a denied one. `None`: no runner is connected yet.
+async fn started(world: &World, command: &str) -> Option<v1::Execution> {
     match start(world, command).await {
-        Ok(execution) => execution,
+        Ok(execution) => Some(execution),
+        Err(status) if status.code() == Code::Unavailable => None,
         Err(status) => {
             assert_eq!(status.code(), Code::PermissionDenied, "{status:?}");
             let id = status.get_details_error_info().unwrap().metadata["execution_id"].clone();
-            get(world, "executor", &id).await.unwrap()
+            Some(get(world, "executor", &id).await.unwrap())
         }
     }
 }
@@ -81,7 +86,7 @@ async fn audit(world: World) -> Vec<HookRecord> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_answer_has_its_outcome_in_the_decision_and_in_the_audit() {
     let hook = TestHook::start();
-    let (world, _link, _profiles) = ready(&hook, "timeout = \"30s\"\nbreaker_failures = 1000\n", false).await;
+    let (world, _link, _profiles) = ready(&hook, "timeout = \"30s\"\nbreaker_failures = 1000\n").await;
     let opinion = |value: i32| TestAnswer::Opinion(value, "because".to_owned());
     let mut expected = Vec::new();
     for (answer, outcome, verdict) in [
@@ -96,7 +101,7 @@ async fn each_answer_has_its_outcome_in_the_decision_and_in_the_audit() {
         (TestAnswer::Fail, HookOutcome::Unavailable, v1::Verdict::Ask),
     ] {
         hook.answers(answer);
-        let execution = started(&world, UNKNOWN).await;
+        let execution = started(&world, UNKNOWN).await.unwrap();
         let decision = execution.decision.unwrap();
         assert_eq!(decision.verdict(), verdict, "{outcome:?}");
         let [answer] = &decision.hooks[..] else { panic!("{:?}", decision.hooks) };
@@ -108,10 +113,6 @@ async fn each_answer_has_its_outcome_in_the_decision_and_in_the_audit() {
     let about = question.execution.unwrap();
     assert_eq!((about.command.as_str(), about.principal.as_str()), (UNKNOWN, "executor"));
     assert_eq!(question.decision.unwrap().verdict(), v1::Verdict::Ask);
-    drop(hook);
-    let down = started(&world, UNKNOWN).await;
-    assert_eq!(down.decision.unwrap().hooks[0].outcome(), v1::HookOutcome::Unavailable);
-    expected.push((down.execution_id, HookOutcome::Unavailable));
     let audited = audit(world).await;
     for (id, outcome) in expected {
         let of: Vec<_> = audited.iter().filter(|entry| entry.execution_id.to_string() == id).collect();
@@ -123,7 +124,7 @@ async fn each_answer_has_its_outcome_in_the_decision_and_in_the_audit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allow_does_not_count_against_rules_and_checks() {
     let hook = TestHook::start();
-    let (world, _link, _profiles) = ready(&hook, "timeout = \"30s\"\n", false).await;
+    let (world, _link, _profiles) = ready(&hook, "timeout = \"30s\"\n").await;
     hook.answers(HookOpinion::Allow);
     for (command, verdict) in [
         ("npm install", v1::Verdict::Ask),
@@ -131,7 +132,7 @@ async fn an_allow_does_not_count_against_rules_and_checks() {
         ("git push", v1::Verdict::Deny),
         (UNKNOWN, v1::Verdict::Allow),
     ] {
-        let decision = started(&world, command).await.decision.unwrap();
+        let decision = started(&world, command).await.unwrap().decision.unwrap();
         assert_eq!(decision.verdict(), verdict, "{command}");
         assert_eq!(decision.hooks.is_empty(), verdict == v1::Verdict::Deny, "{command}");
     }
@@ -144,45 +145,38 @@ async fn an_allow_does_not_count_against_rules_and_checks() {
     world.server.shut_down().await;
 }
 
+/// Returns the outcome of the first question of a new server about [`UNKNOWN`], and its verdict with the reason's code.
+async fn first(hook: &TestHook, more: &str, required: bool) -> (v1::HookOutcome, v1::Verdict, String) {
+    let (config, _profiles) = config(hook, more, required);
+    let world = World::with(&config).await;
+    let _link = link_up(&world).await;
+    let mut found = None;
+    until("a command can start", async || {
+        found = started(&world, UNKNOWN).await;
+        found.is_some()
+    })
+    .await;
+    let decision = found.unwrap().decision.unwrap();
+    let code = decision.reasons[0].code.clone();
+    let outcome = decision.hooks[0].outcome();
+    let audited = audit(world).await;
+    assert_eq!(v1::HookOutcome::from(audited[0].answer.outcome), outcome);
+    (outcome, decision.verdict(), code)
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_answer_is_late_and_a_required_hook_then_denies() {
-    for required in [false, true] {
-        let hook = TestHook::start();
-        let profiles = tempfile::tempdir().unwrap();
-        let profile = format!(
-            "name = \"hooked\"\nextends = \"strict\"\nhooks = [{{ name = \"guard\", required = {required} }}]\n"
-        );
-        fs::write(profiles.path().join("hooked.toml"), profile).unwrap();
-        let config = format!(
-            "[profiles]\ndirectory = \"{}\"\ndefault = \"hooked\"\n{}timeout = \"100ms\"\n",
-            profiles.path().display(),
-            hook.table("guard")
-        );
-        let world = World::with(&config).await;
-        let _link = link_up(&world).await;
-        hook.answers(TestAnswer::Hold);
-        let mut found = None;
-        until("a command can start", async || {
-            found = match start(&world, UNKNOWN).await {
-                Err(status) if status.code() == Code::Unavailable => None,
-                Err(_) => Some(started(&world, UNKNOWN).await),
-                Ok(execution) => Some(execution),
-            };
-            found.is_some()
-        })
-        .await;
-        let decision = found.unwrap().decision.unwrap();
-        // A slow machine may not even open the connection in time.
-        assert_eq!(decision.hooks[0].outcome(), v1::HookOutcome::Timeout);
-        if required {
-            assert_eq!(
-                (decision.verdict(), decision.reasons[0].code.as_str()),
-                (v1::Verdict::Deny, "hook_failed")
-            );
-        } else {
-            assert_eq!(decision.verdict(), v1::Verdict::Ask);
-        }
-        hook.answers(HookOpinion::Allow);
-        world.server.shut_down().await;
+async fn a_slow_or_unreachable_hook_has_no_opinion_and_denies_if_it_is_required() {
+    let slow = TestHook::start();
+    slow.answers(TestAnswer::Hold);
+    let down = TestHook::start();
+    down.stop();
+    for (hook, more, expected) in [
+        (&slow, "timeout = \"100ms\"\n", v1::HookOutcome::Timeout),
+        (&down, "timeout = \"30s\"\n", v1::HookOutcome::Unavailable),
+    ] {
+        let (outcome, verdict, _) = first(hook, more, false).await;
+        assert_eq!((outcome, verdict), (expected, v1::Verdict::Ask));
+        let (outcome, verdict, code) = first(hook, more, true).await;
+        assert_eq!((outcome, verdict, code.as_str()), (expected, v1::Verdict::Deny, "hook_failed"));
     }
 }

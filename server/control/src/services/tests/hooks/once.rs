@@ -11,7 +11,7 @@ use super::{HOOKED, REQUIRED, UNKNOWN, audited, outcomes, ready, session_in, sta
 use crate::{
     api::{ApiError, StartExecution},
     approval::ApproverAnswer,
-    services::tests::support::{Runner, World, alone, exited, patient, run, who},
+    services::tests::support::{Runner, World, alone, exited, hello, patient, run, who},
 };
 
 /// A request without a session, which gets a session of its own.
@@ -46,8 +46,10 @@ async fn a_repeated_request_asks_nobody_again() {
 
 #[tokio::test]
 async fn concurrent_requests_with_one_key_ask_once_on_every_server() {
-    let (world, _runner, _session) = ready(HOOKED).await;
+    let (world, runner, _session) = ready(HOOKED).await;
     let other = world.another("server-2").await;
+    let mut second = Runner::to(&other, &world, hello("r", runner.epoch)).await.unwrap();
+    second.reconciled().await;
     world.hooks.holds("first");
     let starts: Vec<_> = (0..6)
         .map(|index| {
@@ -88,13 +90,14 @@ async fn a_request_that_was_cut_off_is_repeated_with_the_answer_that_came_meanwh
 #[tokio::test]
 async fn a_question_whose_server_stopped_counts_as_unanswered_and_is_not_asked_again() {
     for (profile, verdict) in [(HOOKED, Verdict::Ask), (REQUIRED, Verdict::Deny)] {
-        let (mut world, _runner, _session) = ready(profile).await;
+        let (mut world, runner, _session) = ready(profile).await;
         world.hooks.holds("first");
         let executions = world.services.executions.clone();
         let cut = tokio::spawn(async move { executions.start(who("ann"), keyed("k", UNKNOWN)).await });
         world.hooks.until_asked(1).await;
         world.restart().await;
-        world.put_profile("own", profile);
+        let mut runner = Runner::again(&world, runner.epoch).await;
+        runner.reconciled().await;
         let error = cut.await.unwrap().unwrap_err();
         assert!(matches!(error, ApiError::Unavailable { reason: "SHUTTING_DOWN", .. }), "{error:?}");
         world.pass(Duration::from_secs(3600)).await;
@@ -115,13 +118,11 @@ async fn a_restart_reuses_the_answer() {
     let record = started(&world, run(session.id, UNKNOWN)).await;
     world.hooks.says("first", HookOutcome::Deny);
     world.restart().await;
-    world.put_profile("own", HOOKED);
     let mut runner = Runner::again(&world, epoch).await;
     runner.reconciled().await;
     let lost = runner.next_job().await;
     assert_eq!(lost.execution_id, record.id);
     world.restart().await;
-    world.put_profile("own", HOOKED);
     let mut runner = Runner::again(&world, epoch).await;
     runner.reconciled().await;
     let job = runner.take().await;
@@ -155,15 +156,10 @@ async fn an_allow_does_not_count_for_another_binding_and_the_hook_is_asked_once_
 #[tokio::test]
 async fn an_answer_that_tightens_stays_in_force_for_another_binding() {
     let (world, mut runner, session) = ready(HOOKED).await;
-    let before = started(&world, run(session.id, "ls")).await;
+    world.hooks.says("first", HookOutcome::Allow);
+    let before = started(&world, run(session.id, "make one")).await;
     let job = runner.take().await;
     assert_eq!(job.execution_id, before.id);
-    // A command that cannot run beside the first one waits for it.
-    world.hooks.says("first", HookOutcome::Allow);
-    let blocker = started(&world, run(session.id, "make one")).await;
-    runner.ends(&job, 0).await;
-    let job = runner.take().await;
-    assert_eq!(job.execution_id, blocker.id);
     world.hooks.says("first", HookOutcome::Ask);
     let asks = started(&world, patient(session.id, UNKNOWN)).await;
     let approval = world.store.approval(asks.approval_id.unwrap()).await.unwrap().unwrap();

@@ -17,12 +17,12 @@ use airlock_control::{
     TraceHooks,
     exchange::{ExchangeParts, Exchanges},
     fleet::{Fleet, NoPeers, PeerClient},
-    hooks::Hooks,
     links::Links,
     model::ANY_PROFILE,
     profiles::{LiveProfiles, Needed, Profiles},
     services::{ServiceParts, Services},
 };
+use airlock_hooks::HookClients;
 use airlock_output::{
     storage::{Outputs, Retention},
     stream::{StreamParts, Streams},
@@ -178,14 +178,9 @@ impl Server {
         let store = options.engines.store(&config, changes.clone()).await?;
         let store: Arc<dyn Store> = Arc::new(MeasuredStore::new(store, metrics.clone()));
         let outputs = Arc::new(options.engines.outputs(&config).await?);
-        let peers = config.peers.clone().map(PeerLinks::new);
-        let state = State {
-            store: store.clone(),
-            outputs: outputs.clone(),
-            changes,
-            peers: peers.clone(),
-            hooks: Arc::new(hooks.clone()),
-        };
+        let callees = (config.peers.clone().map(PeerLinks::new), hooks);
+        let state =
+            State { store: store.clone(), outputs: outputs.clone(), changes, callees: callees.clone() };
         let (services, streams, exchanges) =
             Box::pin(start_services(&config, profiles.clone(), state, &metrics)).await?;
 
@@ -195,7 +190,7 @@ impl Server {
             tasks.spawn(retention.run(tokens.closed.clone()));
         }
         let identities = (authenticator.clone(), profiles.clone(), needed);
-        let live = (tls.clone(), (peers.clone(), hooks), identities);
+        let live = (tls.clone(), callees.clone(), identities);
         follow(&config, followed, live, &metrics, (&tasks, &tokens));
         let parts =
             edge_parts(&config, (&services, &streams, &exchanges), &profiles, &metrics, (&tasks, &tokens));
@@ -216,7 +211,7 @@ impl Server {
             streams,
             exchanges,
             services,
-            peers,
+            peers: callees.0,
             store,
             telemetry,
             tasks,
@@ -278,10 +273,8 @@ struct State {
     store: Arc<dyn Store>,
     outputs: Arc<Outputs>,
     changes: Changes,
-    /// The other servers of the store.
-    peers: Option<PeerLinks>,
-    /// The hooks.
-    hooks: Arc<dyn Hooks>,
+    /// The other servers of the store, and the hooks.
+    callees: (Option<PeerLinks>, HookClients),
 }
 
 /// Starts the task that answers probes, if an address is configured.
@@ -300,7 +293,7 @@ fn probes(
 async fn start_services(
     config: &Config,
     profiles: LiveProfiles,
-    State { store, outputs, changes, peers, hooks }: State,
+    State { store, outputs, changes, callees: (peers, hooks) }: State,
     metrics: &Metrics,
 ) -> Result<(Services, Streams, Exchanges), StartError> {
     let limits = service_limits(config);
@@ -345,7 +338,7 @@ async fn start_services(
         advertise: config.peers.as_ref().and_then(|peers| peers.advertise.clone()),
         limits,
         encode_decision: grpc::decision::encode,
-        hooks,
+        hooks: Arc::new(hooks),
         trace: TraceHooks { adopt: telemetry::adopt, current: telemetry::current_traceparent },
         observer,
     })

@@ -1,7 +1,5 @@
 //! Tests of the client against a real hook over TLS.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},

@@ -98,7 +98,7 @@ pub(crate) async fn a_question_is_asked_once_and_its_first_answer_counts(store: 
     ] {
         assert_eq!(store.ask_hook(&other).await.unwrap(), HookQuestionState::New);
     }
-    assert_eq!(store.hook_answers(id).await.unwrap(), [first.clone()]);
+    assert_eq!(store.hook_answers(id).await.unwrap(), std::slice::from_ref(&first));
     let audit = store.hook_audit(10).await.unwrap();
     let at = audit.first().map_or(Micros(0), |entry| entry.at);
     let expected = HookRecord {

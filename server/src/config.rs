@@ -74,7 +74,7 @@ pub struct Config {
     pub link: Link,
     /// The other servers of the same store. Without this table, the server makes no calls to other servers.
     pub peers: Option<Peers>,
-    /// Hooks by name. A profile selects hooks with its key `hooks`.
+    /// Hooks by name. A profile selects hooks with its key `hooks`. docs/profiles.md lists the keys of each.
     #[serde(default)]
     pub hooks: BTreeMap<String, Hook>,
     /// Traces, metrics and logs.

@@ -19,6 +19,7 @@ mod exchange;
 mod execution;
 mod file;
 mod grant;
+mod hook;
 mod ids;
 mod link;
 mod network;
@@ -44,6 +45,7 @@ pub use grant::{
     Bind, Decided, DecidedPath, Grant, NetworkMode, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect,
     ProtectAction, Requirement, SandboxLimits, SandboxProfile, Sockets,
 };
+pub use hook::{HookAnswer, HookBinding, HookOutcome, HookedExecution};
 pub use ids::{ApprovalId, Epoch, ExecutionId, ForwardId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
     Capability, ConnectionAnswer, ConnectionAsked, FromRunner, PushFromRunner, PushToRunner, RunnerHello,

@@ -118,6 +118,10 @@ pub const QUESTIONS_AT_ONCE: usize = 16;
 pub const QUESTIONS_PER_EXECUTION: usize = 64;
 /// Layers of network rules in a grant.
 pub const NETWORK_LAYERS: usize = 3;
+/// Hooks of a profile, including inherited ones.
+pub const HOOKS: usize = 8;
+/// Bytes of a hook's reason.
+pub const HOOK_REASON_BYTES: usize = 1024;
 /// Names of secrets in a profile.
 pub const SECRETS: usize = 64;
 /// The minimum length of a secret's value in bytes. Shorter values would also match ordinary text.

@@ -19,6 +19,7 @@ use crate::advice;
 use crate::decision::{Decision, Reason, Requirement, Verdict};
 use crate::facts::Facts;
 use crate::limits;
+use crate::permit::LastStep;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 use crate::rules::raw::{RawViews, Unquoted};
@@ -171,7 +172,8 @@ fn steps(
     by_what_it_does(profile, rules, facts, mode, (proven, outside))
 }
 
-/// Steps 8 to 13 for zsh. A bash parse does not prove how zsh reads the text.
+/// Steps 8 to 13 for zsh. A bash parse does not prove how zsh reads the text. The last ASK is not that of step 13: it
+/// states that the text cannot be checked, and a hook cannot check it either.
 fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
     let outside = rules.paths_not_permitted(facts);
     if !outside.is_empty() {
@@ -217,7 +219,7 @@ fn by_what_it_does(
             "the command is read-only only after alias expansion, and read-only commands run without aliases";
         reasons.push(Reason::new("read_only_by_alias", message, None));
     }
-    Outcome::with(Verdict::Ask, reasons)
+    Outcome { last_step: LastStep::REACHED, ..Outcome::with(Verdict::Ask, reasons) }
 }
 
 /// Step 5. Running outside the sandbox requires three permissions; the request is the first.

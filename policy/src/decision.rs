@@ -5,6 +5,8 @@ mod json;
 
 use serde::Serialize;
 
+use crate::permit::LastStep;
+
 /// The verdict about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -353,6 +355,9 @@ pub struct Decision {
     pub shadow: Vec<ShadowHit>,
     /// Whether every part of the text was understood.
     pub parse_complete: bool,
+    /// Whether the last step decided. Only then can a hook allow the command.
+    #[serde(skip)]
+    pub last_step: LastStep,
     /// The version of the rules and of the policy's code that decided.
     pub policy_version: PolicyVersion,
 }

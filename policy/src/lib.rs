@@ -45,7 +45,7 @@ pub use decision::{
 };
 pub use facts::codes::{Effect, VALIDATORS, Validator};
 pub use meaning::{ExitMeaning, exit_meaning};
-pub use permit::{Answer, Binding, Permit, PermitError};
+pub use permit::{Answer, Binding, LastStep, Permit, PermitError};
 pub use profile::{Case, Profile, ProfileError, ProfileProblem, ProfileText};
 pub use request::{Mode, Request, Shell, Unsandboxed};
 pub use rules::{Rule, RuleError, Rules, Tool};

@@ -1,6 +1,6 @@
 //! The proof that a command may be placed. Only this module can create it: from an ALLOW, or from
-//! an ASK with an answer that is bound to the same hash. It is never stored: a server that places a
-//! stored execution decides it again.
+//! an ASK with an answer that is bound to the same hash. A hook's answer counts only for the ASK of
+//! the last step. The proof is never stored: a server that places a stored execution decides it again.
 
 use crate::decision::{Decision, Requirement, Verdict};
 
@@ -44,6 +44,28 @@ pub enum PermitError {
     /// The answer was given for another binding.
     #[error("the answer is for another command, or for another state of this command")]
     OtherBinding,
+    /// A rule or a check decided, so only a person can allow the command.
+    #[error("a hook can allow only a command about which nothing else decides")]
+    NotLastStep,
+}
+
+/// Whether a decision is that of the last step: no rule, mode or check has an opinion about the command. Only this crate
+/// can create the value for a reached last step.
+///
+/// ```compile_fail
+/// let forged = airlock_policy::LastStep::REACHED;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LastStep(bool);
+
+impl LastStep {
+    pub(crate) const REACHED: Self = Self(true);
+
+    /// Reports whether the last step decided.
+    #[must_use]
+    pub fn is_reached(self) -> bool {
+        self.0
+    }
 }
 
 /// The right to place one command. It cannot be copied, stored, or created elsewhere.
@@ -106,6 +128,23 @@ impl Decision {
             _ if answer.binding != binding => Err(PermitError::OtherBinding),
             _ if !answer.approved => Err(PermitError::Refused),
             _ => Ok(self.make_permit(binding)),
+        }
+    }
+
+    /// Returns the permit of an ASK of the last step that a hook allowed.
+    ///
+    /// # Errors
+    ///
+    /// Fails for every other decision, for an answer that does not allow the command, and for an answer with another
+    /// binding.
+    pub fn permit_with_hook(&self, binding: Binding, answer: &Answer) -> Result<Permit, PermitError> {
+        match self.verdict {
+            Verdict::Deny => Err(PermitError::Denied),
+            Verdict::Allow => Err(PermitError::NotLastStep),
+            Verdict::Ask if !self.last_step.is_reached() => Err(PermitError::NotLastStep),
+            Verdict::Ask if answer.binding != binding => Err(PermitError::OtherBinding),
+            Verdict::Ask if !answer.approved => Err(PermitError::Refused),
+            Verdict::Ask => Ok(self.make_permit(binding)),
         }
     }
 

@@ -11,6 +11,7 @@ mod bounds;
 mod cases;
 mod deny_holds;
 mod environment;
+mod hooks;
 mod json;
 mod monotone;
 mod naive;

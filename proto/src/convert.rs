@@ -10,6 +10,7 @@ mod error;
 mod exchange;
 mod file;
 mod grant;
+mod hook;
 mod link;
 mod network;
 mod output;

@@ -6,6 +6,7 @@
 
 mod check;
 pub(crate) mod engines;
+mod hooks;
 mod identity;
 mod limits;
 mod sections;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use airlock_config::{ConfigError, Layers, Overrides, Problem};
 pub use engines::{DatabaseUrl, Postgres, S3};
+pub use hooks::Hook;
 pub use identity::{Identity, Match, RoleName, Tenant};
 pub use limits::{Limits, Link};
 pub use sections::{
@@ -72,6 +74,9 @@ pub struct Config {
     pub link: Link,
     /// The other servers of the same store. Without this table, the server makes no calls to other servers.
     pub peers: Option<Peers>,
+    /// Hooks by name. A profile selects hooks with its key `hooks`. docs/profiles.md lists the keys of each.
+    #[serde(default)]
+    pub hooks: BTreeMap<String, Hook>,
     /// Traces, metrics and logs.
     #[serde(default)]
     pub telemetry: Telemetry,
@@ -93,6 +98,7 @@ impl Config {
             limits: Limits::default(),
             link: Link::default(),
             peers: None,
+            hooks: BTreeMap::new(),
             telemetry: Telemetry::default(),
         }
     }

@@ -9,7 +9,7 @@ use std::{
 
 use airlock_server::{
     config::{self, Config, Layers, Overrides},
-    profiles::Profiles,
+    profiles::{BuiltInSettings, Profiles},
     telemetry::{Telemetry, level_in},
     wiring::{AllEngines, Options, Server},
 };
@@ -147,7 +147,9 @@ fn check(layers: &Layers, effective: bool) -> Result<(), Failure> {
     }
     let config = load(layers.clone())?;
     Server::check(&config).map_err(|error| (REFUSED, error.to_string()))?;
-    let profiles = Profiles::load(config.profiles.directory.as_deref());
+    let hooks = config.hooks.keys().cloned().collect();
+    let settings = BuiltInSettings { hooks, ..BuiltInSettings::default() };
+    let profiles = Profiles::load_with(&settings, config.profiles.directory.as_deref());
     let profiles = profiles.map_err(|error| (REFUSED, error.to_string()))?;
     for (profile, warning) in profiles.warnings() {
         eprintln!("airlock-server: warning: profile {profile}: {warning}");

@@ -16,6 +16,7 @@ use airlock_control::{
     model::ANY_PROFILE,
     profiles::{LiveProfiles, Needed},
 };
+use airlock_hooks::HookClients;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
@@ -102,6 +103,24 @@ impl Part {
 
     pub(crate) fn into_peers(self, links: PeerLinks) -> Self {
         self.applied_by(move || links.renew())
+    }
+
+    /// The authority and the client certificate of a hook.
+    pub(crate) fn hook(files: &config::Hook) -> Self {
+        let all = files.files().into_iter().filter_map(|(_, file)| file.cloned()).collect();
+        let part = Self::new("hooks", all);
+        let part = match &files.certificate {
+            Some(certificate) => part.with("hook", certificate, Limiting::First),
+            None => part,
+        };
+        match &files.ca {
+            Some(ca) => part.with("hook_ca", ca, Limiting::Last),
+            None => part,
+        }
+    }
+
+    pub(crate) fn into_hook(self, name: String, hooks: HookClients) -> Self {
+        self.applied_by(move || hooks.renew(&name))
     }
 
     /// The identities in the configuration file.

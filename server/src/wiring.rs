@@ -6,6 +6,7 @@
 mod engines;
 mod error;
 mod followed;
+mod hooks;
 mod limits;
 mod ready;
 mod stop;
@@ -21,6 +22,7 @@ use airlock_control::{
     profiles::{LiveProfiles, Needed, Profiles},
     services::{ServiceParts, Services},
 };
+use airlock_hooks::HookClients;
 use airlock_output::{
     storage::{Outputs, Retention},
     stream::{StreamParts, Streams},
@@ -158,6 +160,7 @@ impl Server {
         let profiles = LiveProfiles::new(load_profiles(&config)?);
         let followed = Followed::begin(&config, options.layers.as_ref());
         let tls = config.listen.tls.as_ref().map(tls::live).transpose()?;
+        let hooks = hooks::clients(&config, &metrics)?;
         let authenticator = Arc::new(Authenticator::new(&config));
         let needed = Needed::new(named_profiles(&config).cloned().collect());
         let listener = match options.listener {
@@ -175,8 +178,9 @@ impl Server {
         let store = options.engines.store(&config, changes.clone()).await?;
         let store: Arc<dyn Store> = Arc::new(MeasuredStore::new(store, metrics.clone()));
         let outputs = Arc::new(options.engines.outputs(&config).await?);
-        let peers = config.peers.clone().map(PeerLinks::new);
-        let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
+        let callees = (config.peers.clone().map(PeerLinks::new), hooks);
+        let state =
+            State { store: store.clone(), outputs: outputs.clone(), changes, callees: callees.clone() };
         let (services, streams, exchanges) =
             Box::pin(start_services(&config, profiles.clone(), state, &metrics)).await?;
 
@@ -185,7 +189,8 @@ impl Server {
             let retention = Retention { outputs, store: store.clone(), keep };
             tasks.spawn(retention.run(tokens.closed.clone()));
         }
-        let live = (tls.clone(), peers.clone(), (authenticator.clone(), profiles.clone(), needed));
+        let identities = (authenticator.clone(), profiles.clone(), needed);
+        let live = (tls.clone(), callees.clone(), identities);
         follow(&config, followed, live, &metrics, (&tasks, &tokens));
         let parts =
             edge_parts(&config, (&services, &streams, &exchanges), &profiles, &metrics, (&tasks, &tokens));
@@ -206,7 +211,7 @@ impl Server {
             streams,
             exchanges,
             services,
-            peers,
+            peers: callees.0,
             store,
             telemetry,
             tasks,
@@ -237,7 +242,7 @@ fn interceptor(
 
 /// Loads the profiles and checks that every named profile exists.
 fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
-    let profiles = Profiles::load_with(&built_in(&config.profiles), config.profiles.directory.as_deref())?;
+    let profiles = Profiles::load_with(&built_in(config), config.profiles.directory.as_deref())?;
     for name in named_profiles(config) {
         if profiles.get(name).is_none() {
             let known = profiles.names().collect::<Vec<_>>().join(", ");
@@ -268,8 +273,8 @@ struct State {
     store: Arc<dyn Store>,
     outputs: Arc<Outputs>,
     changes: Changes,
-    /// The other servers of the store.
-    peers: Option<PeerLinks>,
+    /// The other servers of the store, and the hooks.
+    callees: (Option<PeerLinks>, HookClients),
 }
 
 /// Starts the task that answers probes, if an address is configured.
@@ -288,7 +293,7 @@ fn probes(
 async fn start_services(
     config: &Config,
     profiles: LiveProfiles,
-    State { store, outputs, changes, peers }: State,
+    State { store, outputs, changes, callees: (peers, hooks) }: State,
     metrics: &Metrics,
 ) -> Result<(Services, Streams, Exchanges), StartError> {
     let limits = service_limits(config);
@@ -333,6 +338,7 @@ async fn start_services(
         advertise: config.peers.as_ref().and_then(|peers| peers.advertise.clone()),
         limits,
         encode_decision: grpc::decision::encode,
+        hooks: Arc::new(hooks),
         trace: TraceHooks { adopt: telemetry::adopt, current: telemetry::current_traceparent },
         observer,
     })

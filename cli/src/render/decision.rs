@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::escape;
-use airlock_client::v1::{Decision, Reason, Verdict};
+use super::{escape, names};
+use airlock_client::v1::{Decision, HookAnswer, HookOutcome, Reason, Verdict};
 
 /// The columns of a line of a command; longer lines are cut.
 const COLUMNS: usize = 160;
@@ -35,13 +35,16 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Formats each reason with its part of the command, then warnings and rewrites. Each line ends with a
-/// line feed.
+/// Formats each reason with its part of the command, then the answers of hooks, warnings and rewrites. Each line ends
+/// with a line feed.
 #[must_use]
 pub fn reasons(command: &[u8], decision: &Decision) -> String {
     let mut out = String::new();
     for reason in &decision.reasons {
         push_reason(&mut out, command, reason);
+    }
+    for answer in &decision.hooks {
+        push_hook(&mut out, answer);
     }
     for warning in &decision.warnings {
         let _ = writeln!(out, "  warning: {}", shown(warning));
@@ -59,6 +62,21 @@ pub fn suggestions(decision: &Decision) -> String {
         let _ = writeln!(out, "    {}", shown(rule));
         out
     })
+}
+
+fn push_hook(out: &mut String, answer: &HookAnswer) {
+    let outcome = names::lower::<HookOutcome>(answer.outcome);
+    let _ = write!(out, "  hook `{}`: {outcome}", shown(&answer.hook));
+    if answer.required {
+        out.push_str(", required");
+    }
+    if !answer.in_effect {
+        out.push_str(", no effect");
+    }
+    if !answer.reason.is_empty() {
+        let _ = write!(out, ": {}", shown(&answer.reason));
+    }
+    out.push('\n');
 }
 
 fn push_reason(out: &mut String, command: &[u8], reason: &Reason) {
@@ -103,11 +121,25 @@ mod tests {
             }],
             warnings: vec!["pushes\nby force".to_owned()],
             profile: "demo".to_owned(),
+            hooks: vec![
+                HookAnswer {
+                    hook: "guard".to_owned(),
+                    outcome: HookOutcome::Deny.into(),
+                    reason: "too\u{202e} risky".to_owned(),
+                    in_effect: true,
+                    required: true,
+                },
+                HookAnswer {
+                    hook: "slow".to_owned(),
+                    outcome: HookOutcome::Timeout.into(),
+                    ..HookAnswer::default()
+                },
+            ],
             ..Default::default()
         };
         assert_eq!(headline(&decision), "deny (deny_rule), by the profile `demo`");
         let text = reasons(b"ls ; git push -f", &decision);
-        let expected = "  deny_rule: a rule denies this\n  by the rule `Bash(git push:*)`\n    ls ; git push -f\n         ^^^^^^^^\n  warning: pushes\\u{a}by force\n";
+        let expected = "  deny_rule: a rule denies this\n  by the rule `Bash(git push:*)`\n    ls ; git push -f\n         ^^^^^^^^\n  hook `guard`: deny, required: too\\u{202e} risky\n  hook `slow`: timeout, no effect\n  warning: pushes\\u{a}by force\n";
         assert_eq!(text, expected);
         assert_eq!(verdict(Verdict::Unspecified), "deny");
     }

@@ -237,6 +237,7 @@ fn decision(one: &Decision) -> Value {
         "policy_version": hex::encode(&one.policy_version),
         "profile": one.profile,
         "shadow": shadow.collect::<Vec<_>>(),
+        "hooks": one.hooks.iter().map(parts::hook).collect::<Vec<_>>(),
         "endings": one.endings,
     })
 }

@@ -2,7 +2,7 @@
 
 use airlock_client::v1::{
     ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, ConnectionProtocol,
-    ConnectionVerdict, DirectoryReport, ExecutionState, FileType, LinkState, Mode, OutputState, OutputStream,
+    ConnectionVerdict, DirectoryReport, ExecutionState, FileType, HookOutcome, LinkState, Mode, OutputState, OutputStream,
     RuleScope, RunnerState, SessionState, Shell, Started, Verdict, ViolationAction, WatchKind,
 };
 
@@ -38,6 +38,7 @@ named! {
     DirectoryReport "DIRECTORY_REPORT_",
     ExecutionState "EXECUTION_STATE_",
     FileType "FILE_TYPE_",
+    HookOutcome "HOOK_OUTCOME_",
     LinkState "LINK_STATE_",
     Mode "MODE_",
     OutputState "OUTPUT_STATE_",

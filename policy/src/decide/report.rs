@@ -9,6 +9,7 @@ use crate::decision::{
 use crate::facts::{self, Facts};
 use crate::limits;
 use crate::meaning;
+use crate::permit::LastStep;
 use crate::powershell::Call;
 use crate::profile::Profile;
 use crate::readonly;
@@ -47,6 +48,7 @@ impl Facts<'_> {
             edit: None,
             shadow: outcome.shadow,
             parse_complete: self.analysis.complete,
+            last_step: outcome.last_step,
             policy_version: profile.policy_version(),
         }
     }
@@ -182,6 +184,8 @@ pub(super) struct Outcome {
     pub(super) shadow: Vec<ShadowHit>,
     /// Whether the read-only proof answered, which the mode plan requires.
     pub(super) by_proof: bool,
+    /// Whether no earlier step has an opinion about the command.
+    pub(super) last_step: LastStep,
 }
 
 impl Outcome {
@@ -200,7 +204,14 @@ impl Outcome {
                 told.push(reason);
             }
         }
-        Self { verdict, reasons: told, requires: Vec::new(), shadow: Vec::new(), by_proof: false }
+        Self {
+            verdict,
+            reasons: told,
+            requires: Vec::new(),
+            shadow: Vec::new(),
+            by_proof: false,
+            last_step: LastStep::default(),
+        }
     }
 
     pub(super) fn requiring(mut self, requirement: Requirement) -> Self {

@@ -24,6 +24,8 @@ struct File {
     policy: Option<Section>,
     network: Option<network::Given>,
     // Other crates read the rest of a profile.
+    #[serde(rename = "hooks")]
+    _hooks: Option<IgnoredAny>,
     #[serde(rename = "secrets")]
     _secrets: Option<IgnoredAny>,
     #[serde(rename = "sandbox")]

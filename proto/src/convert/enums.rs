@@ -78,6 +78,10 @@ same_enum!(airlock_domain::ConnectionProtocol, v1::ConnectionProtocol, "connecti
 same_enum!(airlock_domain::ConnectionVerdict, v1::ConnectionVerdict, "connection.verdict", {
     Allowed = Allowed, Warned = Warned, Refused = Refused, Failed = Failed,
 });
+same_enum!(airlock_domain::HookOutcome, v1::HookOutcome, "hook.outcome", {
+    None = None, Allow = Allow, Ask = Ask, Deny = Deny,
+    Timeout = Timeout, Unavailable = Unavailable, Invalid = Invalid, Busy = Busy,
+});
 same_enum!(airlock_domain::JobPhase, runner_v1::JobPhase, "phase", {
     Accepted = Accepted, Refused = Refused, Running = Running, Ended = Ended, Lost = Lost,
 });

@@ -23,6 +23,7 @@ use crate::{
     api::ApiError,
     decision::Asked,
     decisions::Decisions,
+    hooks::HookDesk,
     limits::ServiceLimits,
     model::Principal,
     profiles::LiveProfiles,
@@ -71,6 +72,7 @@ pub struct Approvals {
     pub(crate) profiles: LiveProfiles,
     pub(crate) decisions: Arc<Decisions>,
     pub(crate) transitions: Arc<Transitions>,
+    pub(crate) desk: Arc<HookDesk>,
     /// Reads the state of files in sessions.
     pub(crate) files: Arc<dyn FileLook>,
     pub(crate) clock: Arc<Clock>,

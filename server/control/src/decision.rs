@@ -4,6 +4,7 @@
 //! the policy can return a [`Permit`].
 
 mod decided;
+mod hooks;
 mod lift;
 mod network;
 mod offer;
@@ -20,11 +21,12 @@ use std::{
 use airlock_domain::{
     BoundFile, CommandSpec, Grant, Mode, NetworkRules, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
-use airlock_policy::{Answer, Binding, Decision, Layers, Permit, Snapshot, Unsandboxed, Verdict};
+use airlock_policy::{Answer, Binding, Decision, LastStep, Layers, Permit, Snapshot, Unsandboxed, Verdict};
 use airlock_proto::convert::approval_terms;
 use tracing::{Span, field::Empty};
 
 use airlock_store::record::{ApprovalRecord, ApprovalState, ExecutionSpec};
+pub(crate) use hooks::{Consulted, HookEffect, consulted};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use network::{known as known_network, refused as refused_network};
 pub(crate) use offer::{Asked, Decided, Offer, Ruling};
@@ -102,10 +104,11 @@ pub(crate) fn decide(
         questions,
     };
     let binding = Binding::new(grant.binding());
-    let record = record::of(&decision, profile.name(), encode);
+    let record = record::of(&decision, profile.name(), &[], encode);
     let verdict = verdict_name(record.verdict);
     Span::current().record("airlock.verdict", verdict).record("airlock.reason", record.reason_code.as_str());
-    Decided { decision, grant, binding, record }
+    let (verdict, hooks) = (decision.verdict, HookEffect::none(&decision));
+    Decided { decision, verdict, hooks, grant, binding, record }
 }
 
 /// Returns the question about a grant, with the current state of the files.
@@ -127,10 +130,15 @@ impl Decided {
             ApprovalState::Open | ApprovalState::Expired | ApprovalState::Withdrawn => None,
         });
         let files = approval.map_or(&[][..], |approval| &approval.files);
-        let permit = match self.decision.verdict {
+        if self.verdict != Verdict::Deny
+            && let Some(offer) = answer.and_then(|answer| self.lifted_by(&answer, files))
+        {
+            return Ruling::Place(Box::new(offer));
+        }
+        let permit = match self.verdict {
             Verdict::Deny => return Ruling::Deny,
-            Verdict::Allow => match answer.and_then(|answer| self.lifted_by(&answer, files)) {
-                Some(offer) => return Ruling::Place(Box::new(offer)),
+            Verdict::Allow => match self.hooks.permitting() {
+                Some(answer) => self.decision.permit_with_hook(self.binding, &answer).ok(),
                 None => self.decision.permit(self.binding),
             },
             Verdict::Ask => {
@@ -246,6 +254,7 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
         edit: None,
         shadow: Vec::new(),
         parse_complete: false,
+        last_step: LastStep::default(),
         policy_version: profile.policy.policy_version(),
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use airlock_domain::{SessionId, SessionSnapshot};
 use airlock_limits::slots::Slots;
-use airlock_policy::Rule;
+use airlock_policy::{Decision, Rule, Verdict, Warning};
 use airlock_store::{
     Store, StoreError,
     record::{ExecutionRecord, RememberedRule, SessionRecord},
@@ -32,7 +32,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Decides a command without running it. Also returns the name of the profile.
+    /// Decides a command without running it. Also returns the name of the profile. No hook is asked; a warning says so.
     ///
     /// # Errors
     /// `NotFound` for a session or profile that the caller cannot use, `Invalid`.
@@ -41,7 +41,7 @@ impl Decisions {
         &self,
         who: &Principal,
         request: CheckCommand,
-    ) -> Result<(airlock_policy::Decision, String), ApiError> {
+    ) -> Result<(Decision, String), ApiError> {
         let session = match request.session_id {
             Some(_) if request.profile.is_some() => {
                 let description = "is only valid without a session; remove one of the two".to_owned();
@@ -81,7 +81,10 @@ impl Decisions {
         let ask = move || {
             let snapshot = parsed(&snapshot).filter(|_| is_about(&snapshot, shell));
             let place = (directory.as_slice(), snapshot.as_ref());
-            ask_policy(&profile, (&command, &env), (shell, false), (mode, None), place, network.as_ref())
+            let mut decision =
+                ask_policy(&profile, (&command, &env), (shell, false), (mode, None), place, network.as_ref());
+            decision.warnings.extend(hooks_not_asked(&profile, &decision));
+            decision
         };
         Ok((self.judge(&who.tenant, ask).await?, name))
     }
@@ -189,4 +192,17 @@ impl Decisions {
         };
         self.judge(&session.tenant, decide).await
     }
+}
+
+/// Returns the warning that the profile's hooks can change the verdict of a check.
+fn hooks_not_asked(profile: &ResolvedProfile, decision: &Decision) -> Option<Warning> {
+    if profile.hooks.is_empty() || decision.verdict == Verdict::Deny {
+        return None;
+    }
+    let names: Vec<String> = profile.hooks.iter().map(|hook| format!("`{}`", hook.name)).collect();
+    let message = format!(
+        "a check asks no hooks; before the command runs, these hooks are asked and can change the verdict: {}",
+        names.join(", ")
+    );
+    Some(Warning { code: "hooks_not_asked", message, span: None })
 }

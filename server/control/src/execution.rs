@@ -15,6 +15,7 @@ use crate::{
     background::Background,
     decisions::Decisions,
     fleet::Fleet,
+    hooks::HookDesk,
     limits::ServiceLimits,
     links::Links,
     model::Principal,
@@ -31,6 +32,7 @@ const POLL: Duration = Duration::from_secs(1);
 pub struct Executions {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) decisions: Arc<Decisions>,
+    pub(crate) desk: Arc<HookDesk>,
     pub(crate) runners: Arc<Runners>,
     pub(crate) transitions: Arc<Transitions>,
     pub(crate) background: Arc<Background>,

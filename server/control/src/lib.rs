@@ -21,6 +21,7 @@ pub mod execution;
 pub mod files;
 pub mod fleet;
 pub mod forward;
+pub mod hooks;
 pub mod limits;
 pub mod links;
 pub mod model;

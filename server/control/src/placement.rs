@@ -19,11 +19,12 @@ use tracing::Instrument as _;
 
 use crate::{
     approval::Approvals,
-    decision::{self, Offer, Ruling},
+    decision::{self, Decided, Offer, Ruling},
     decisions::Decisions,
+    hooks::{self, HookDesk},
     limits::ServiceLimits,
     links::{Link, Links, lacks},
-    profiles::LiveProfiles,
+    profiles::{LiveProfiles, ResolvedProfile},
     runners::Runners,
     session::Sessions,
     shared::{Hints, OutputKeeper, RunnerSlots, SlotResult, TraceHooks, TransientState, micros},
@@ -35,6 +36,7 @@ pub(crate) struct Placement {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) profiles: LiveProfiles,
     pub(crate) decisions: Arc<Decisions>,
+    pub(crate) desk: Arc<HookDesk>,
     pub(crate) runners: Arc<Runners>,
     pub(crate) transitions: Arc<Transitions>,
     pub(crate) sessions: Arc<Sessions>,
@@ -57,6 +59,16 @@ struct Again {
     record: DecisionRecord,
     /// The subject of a possible approval, without the state of the files, which are read later.
     grant: Grant,
+}
+
+/// The result of a repeated decision.
+enum Redecided {
+    /// The decision.
+    Again(Box<Again>),
+    /// The binding has changed, and hooks are asked about it. Their answers schedule the session.
+    AsksHooks,
+    /// The profile no longer exists.
+    NoProfile,
 }
 
 impl Placement {
@@ -162,8 +174,12 @@ impl Placement {
         session: &SessionRecord,
         record: &ExecutionRecord,
     ) -> Result<bool, StoreError> {
-        let Some(again) = self.decide_again(session, record).await? else {
-            return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
+        let again = match self.decide_again(session, record).await? {
+            Redecided::Again(again) => *again,
+            Redecided::AsksHooks => return Ok(false),
+            Redecided::NoProfile => {
+                return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
+            }
         };
         if let Some(cause) = shell_unavailable(link, &again.grant) {
             return self.finish_queued(record.id, cause).await.map(|()| false);
@@ -213,36 +229,59 @@ impl Placement {
     }
 
     /// Decides a stored execution again, with the session's current directory, the tighter of its own mode
-    /// and the session's, and the current rules. Returns `None` if the profile no longer exists.
+    /// and the session's, and the current rules. Hooks are asked again only if the binding has changed.
     async fn decide_again(
         &self,
         session: &SessionRecord,
         record: &ExecutionRecord,
-    ) -> Result<Option<Again>, StoreError> {
-        let Some(profile) = self.profiles.get(&session.profile) else { return Ok(None) };
+    ) -> Result<Redecided, StoreError> {
+        let Some(profile) = self.profiles.get(&session.profile) else { return Ok(Redecided::NoProfile) };
         let profile = self.decisions.with_remembered(profile, &session.tenant, session.id).await?;
         let approval = match record.approval_id {
             Some(id) => self.store.approval(id).await?,
             None => None,
         };
-        let deciding = self.decisions.decide_stored(profile, session, record, &session.directory);
+        let deciding = self.decisions.decide_stored(profile.clone(), session, record, &session.directory);
         let decided = deciding.instrument(decision::span()).await?;
+        let Some(decided) = self.with_hooks((&profile, session), record, decided).await? else {
+            return Ok(Redecided::AsksHooks);
+        };
         let (mut says, grant) = (decided.record.clone(), decided.grant.clone());
         let ruling = decided.rule(approval.as_ref());
         if matches!(&ruling, Ruling::Place(offer) if offer.is_lifted()) {
             // The recorded decision remains the one that the person saw.
             says = record.decision.clone();
         }
-        Ok(Some(Again { ruling, record: says, grant }))
+        Ok(Redecided::Again(Box::new(Again { ruling, record: says, grant })))
+    }
+
+    /// Returns the decision with the answers of hooks, or `None` while hooks are asked.
+    async fn with_hooks(
+        &self,
+        (profile, session): (&Arc<ResolvedProfile>, &SessionRecord),
+        record: &ExecutionRecord,
+        decided: Decided,
+    ) -> Result<Option<Decided>, StoreError> {
+        let known = record.decision.hooks.clone();
+        if profile.hooks.is_empty() && known.is_empty() {
+            return Ok(Some(decided));
+        }
+        let mode = record.spec.mode.max(session.mode);
+        let of = (session, record.principal.as_str());
+        let hooked = hooks::hooked(record.id, of, &record.spec, mode, &decided.grant);
+        self.desk.consult_later(profile, hooked, decided, known).await
     }
 
     /// Returns the offer of an execution that was placed before, if it can still be placed.
     async fn offer_again(&self, record: &ExecutionRecord) -> Result<Option<Box<Offer>>, StoreError> {
         let Some(session) = self.store.session(record.session_id).await? else { return Ok(None) };
         let again = self.decide_again(&session, record).await?;
-        Ok(match again.map(|again| again.ruling) {
-            Some(Ruling::Place(offer)) => Some(offer),
-            Some(Ruling::Ask | Ruling::Deny) | None => None,
+        Ok(match again {
+            Redecided::Again(again) => match again.ruling {
+                Ruling::Place(offer) => Some(offer),
+                Ruling::Ask | Ruling::Deny => None,
+            },
+            Redecided::AsksHooks | Redecided::NoProfile => None,
         })
     }
 

@@ -14,6 +14,7 @@ use crate::{
     decisions::Decisions,
     execution::Executions,
     fleet::Fleet,
+    hooks::{HookDesk, Hooks},
     limits::ServiceLimits,
     links::{LinkSink, Links},
     placement::{self, Placement},
@@ -54,6 +55,8 @@ pub struct ServiceParts {
     pub limits: ServiceLimits,
     /// Encodes decisions for the contract.
     pub encode_decision: DecisionEncoder,
+    /// The hooks of the configuration.
+    pub hooks: Arc<dyn Hooks>,
     /// The trace context functions.
     pub trace: TraceHooks,
     /// Receives events for telemetry.
@@ -159,6 +162,7 @@ struct Base {
     runners: Arc<Runners>,
     transitions: Arc<Transitions>,
     decisions: Arc<Decisions>,
+    desk: Arc<HookDesk>,
     background: Arc<Background>,
     sessions: Arc<Sessions>,
     approvals: Arc<Approvals>,
@@ -238,6 +242,11 @@ fn base(parts: &ServiceParts, shared: &Shared) -> Base {
         slots: Arc::new(Slots::new(available_parallelism().map_or(1, usize::from))),
         encode: parts.encode_decision,
     });
+    let desk = Arc::new(HookDesk::new(
+        (parts.hooks.clone(), parts.store.clone()),
+        (shared.hints.clone(), shared.lifecycle.clone()),
+        parts.encode_decision,
+    ));
     let background = Arc::new(Background {
         store: parts.store.clone(),
         profiles: parts.profiles.clone(),
@@ -251,13 +260,14 @@ fn base(parts: &ServiceParts, shared: &Shared) -> Base {
         profiles: parts.profiles.clone(),
         decisions: decisions.clone(),
         transitions: transitions.clone(),
+        desk: desk.clone(),
         files: parts.files.clone(),
         clock: shared.clock.clone(),
         lifecycle: shared.lifecycle.clone(),
         observer: parts.observer.clone(),
         limits: parts.limits.clone(),
     });
-    Base { runners, transitions, decisions, background, sessions, approvals }
+    Base { runners, transitions, decisions, desk, background, sessions, approvals }
 }
 
 fn sessions(
@@ -286,6 +296,7 @@ fn executions(parts: &ServiceParts, shared: &Shared, base: &Base) -> Executions 
     Executions {
         store: parts.store.clone(),
         decisions: base.decisions.clone(),
+        desk: base.desk.clone(),
         runners: base.runners.clone(),
         transitions: base.transitions.clone(),
         background: base.background.clone(),
@@ -307,6 +318,7 @@ fn placement(parts: &ServiceParts, shared: &Shared, base: &Base) -> Placement {
         store: parts.store.clone(),
         profiles: parts.profiles.clone(),
         decisions: base.decisions.clone(),
+        desk: base.desk.clone(),
         runners: base.runners.clone(),
         transitions: base.transitions.clone(),
         sessions: base.sessions.clone(),
@@ -411,6 +423,7 @@ mod tests {
     mod ends;
     mod fleet;
     mod happy;
+    mod hooks;
     mod leading;
     mod limits;
     mod links;

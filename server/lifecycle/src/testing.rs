@@ -35,6 +35,7 @@ pub(crate) fn decision(verdict: Verdict) -> DecisionRecord {
         concurrency_safe: false,
         policy_version: Vec::new(),
         encoded: Vec::new(),
+        hooks: Vec::new(),
     }
 }
 

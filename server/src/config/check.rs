@@ -2,6 +2,7 @@
 
 mod engines;
 mod findings;
+mod hooks;
 mod identities;
 
 use std::time::Duration;
@@ -33,6 +34,7 @@ impl Config {
         self.limit_problems(&mut found);
         self.link_problems(&mut found);
         self.peer_problems(&mut found);
+        hooks::check(self, &mut found);
         self.telemetry_problems(&mut found);
         found.into_problems()
     }
@@ -58,6 +60,7 @@ impl Config {
             }
         }
         engines::check_files(self, &mut found);
+        hooks::check_files(self, &mut found);
         if let Some(directory) = &self.profiles.directory {
             found.require(
                 directory.is_dir(),

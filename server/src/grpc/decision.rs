@@ -1,5 +1,6 @@
 //! Conversion of the policy's decisions to messages of the contract.
 
+use airlock_domain::HookAnswer;
 use airlock_policy::{
     Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, ShadowHit, Span,
     Verdict, Warning, Word,
@@ -8,12 +9,12 @@ use airlock_proto::v1;
 use prost::Message as _;
 
 /// Encodes a decision in the contract's format, as the store holds it.
-pub(crate) fn encode(decision: &Decision, profile: &str) -> Vec<u8> {
-    to_wire(decision, profile).encode_to_vec()
+pub(crate) fn encode(decision: &Decision, profile: &str, hooks: &[HookAnswer]) -> Vec<u8> {
+    to_wire(decision, profile, hooks).encode_to_vec()
 }
 
-/// Converts a decision of the profile with this name.
-pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
+/// Converts a decision of the profile with this name, and the answers of its hooks.
+pub(super) fn to_wire(decision: &Decision, profile: &str, hooks: &[HookAnswer]) -> v1::Decision {
     v1::Decision {
         verdict: verdict(decision.verdict),
         reasons: decision.reasons.iter().map(reason).collect(),
@@ -33,6 +34,7 @@ pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
         profile: profile.to_owned(),
         shadow: decision.shadow.iter().map(shadow).collect(),
         endings: decision.endings.iter().copied().map(number).collect(),
+        hooks: hooks.iter().cloned().map(v1::HookAnswer::from).collect(),
     }
 }
 

@@ -38,7 +38,7 @@ impl PolicyService for PolicyHandler {
         let who = caller(&request)?.principal;
         let request = validate::check(request.into_inner()).map_err(refused)?;
         let (made, profile) = self.decisions.check(&who, request).await.map_err(refused)?;
-        let decision = Some(decision::to_wire(&made, &profile));
+        let decision = Some(decision::to_wire(&made, &profile, &[]));
         Ok(Response::new(PolicyServiceCheckResponse { decision }))
     }
 

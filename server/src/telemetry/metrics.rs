@@ -39,9 +39,12 @@ metrics! {
     RUNNERS = "airlock.runners", Gauge, "{runner}", ["state"], "Runners with a link to this server, by drain state";
     SLOTS = "airlock.slots", Gauge, "{slot}", ["state"], "Slots of these runners, by whether they are in use";
     PROFILES_REFUSED = "airlock.profiles.refused", Gauge, "{profile}", [], "Profiles with invalid files; the last valid versions stay active";
+    HOOK_CALLS = "airlock.hook.calls", Counter, "{call}", ["hook", "method", "outcome"], "Calls to hooks that have ended, by outcome; refused calls are included";
+    HOOK_TIME = "airlock.hook.time", Histogram, "s", ["hook", "method"], "Time of a call to a hook, with the time in which it waits for its turn";
+    HOOK_BREAKER = "airlock.hook.breaker", Gauge, "{breaker}", ["hook", "method"], "State of a hook's breaker: 0 closed, 1 half open, 2 open";
     STORE_TIME = "airlock.store.time", Histogram, "s", ["operation", "outcome"], "Time of one operation of the store";
     AUTHENTICATION_FAILURES = "airlock.authentication.failures", Counter, "{request}", ["reason"], "Requests that failed authentication";
-    CERTIFICATE_EXPIRY = "airlock.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative after expiry: `tls`, `client_ca`, `peer` or `peer_ca`";
+    CERTIFICATE_EXPIRY = "airlock.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative after expiry: `tls`, `client_ca`, `peer`, `peer_ca`, `hook` or `hook_ca`";
     CONNECTIONS = "airlock.connections", UpDown, "{connection}", [], "Open connections";
     CONNECTIONS_REFUSED = "airlock.connections.refused", Counter, "{connection}", ["reason"], "Refused connections";
     BUILD = "airlock.build.info", Gauge, "{build}", ["version"], "1, with the version of the server";
@@ -83,6 +86,9 @@ pub struct Metrics {
     runners: Gauge<u64>,
     slots: Gauge<u64>,
     profiles_refused: Gauge<u64>,
+    hook_calls: Counter<u64>,
+    hook_time: Histogram<f64>,
+    hook_breaker: Gauge<u64>,
     store_time: Histogram<f64>,
     authentication_failures: Counter<u64>,
     certificate_expiry: Gauge<f64>,
@@ -124,6 +130,9 @@ impl Metrics {
             runners: RUNNERS.gauge(meter),
             slots: SLOTS.gauge(meter),
             profiles_refused: PROFILES_REFUSED.gauge(meter),
+            hook_calls: HOOK_CALLS.counter(meter),
+            hook_time: HOOK_TIME.histogram(meter, &LONG),
+            hook_breaker: HOOK_BREAKER.gauge(meter),
             store_time: STORE_TIME.histogram(meter, &SHORT),
             authentication_failures: AUTHENTICATION_FAILURES.counter(meter),
             certificate_expiry: CERTIFICATE_EXPIRY.seconds(meter),
@@ -149,8 +158,8 @@ impl Metrics {
         self.authentication_failures.add(1, &[KeyValue::new("reason", reason)]);
     }
 
-    /// Records the time in seconds to the expiry of the certificates in this file (`tls`, `client_ca`, `peer`
-    /// or `peer_ca`).
+    /// Records the time in seconds to the expiry of the certificates in this file (`tls`, `client_ca`, `peer`,
+    /// `peer_ca`, `hook` or `hook_ca`).
     pub fn certificate_expiry(&self, file: &'static str, seconds: f64) {
         self.certificate_expiry.record(seconds, &[KeyValue::new("file", file)]);
     }

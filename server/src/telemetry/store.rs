@@ -2,16 +2,16 @@
 
 use std::{future::Future, sync::Arc, time::Instant};
 
-use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, Epoch, ExecutionId, HookAnswer, OutputState, RuleId, RunnerId, SessionId};
 use airlock_faults::{Point, hit};
 use airlock_store::{
     ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
-    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
-    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store,
-    StoreError, TakeQueued, Transition,
+    ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore, MilestoneQuery, Milestones,
+    NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange,
+    SessionQuery, SessionStore, StartClaim, Store, StoreError, TakeQueued, Transition,
     record::{
         AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
-        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        HookRecord, LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
         ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
@@ -151,6 +151,13 @@ measured! {
         Other fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
         Other fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
         Change fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
+    }
+    HookStore {
+        Change fn claim_start(&self, claim: &StartClaim) -> Result<(ExecutionId, SessionId), Created<ExecutionRecord>>;
+        Change fn ask_hook(&self, question: &HookQuestion) -> HookQuestionState;
+        Change fn answer_hook(&self, question: &HookQuestion, answer: &HookAnswer) -> HookAnswer;
+        Other fn hook_answers(&self, id: ExecutionId) -> Vec<HookAnswer>;
+        Other fn hook_audit(&self, at_most: u32) -> Vec<HookRecord>;
     }
     RunnerStore {
         OfRunner fn put_runner(&self, runner: &RunnerRecord) -> RunnerPut;

@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use airlock_control::{profiles::ProfilesError, services::StartUpError};
+use airlock_hooks::HookError;
 use airlock_limits::LimitError;
 use airlock_output::{storage::OutputError, stream::StreamError};
 use airlock_store::StoreError;
@@ -43,6 +44,9 @@ pub enum StartError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A hook cannot be called.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The server cannot listen on the address.
     #[error("cannot listen on `{address}`: {source}")]
     Bind {

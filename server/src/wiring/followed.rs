@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use airlock_control::profiles::{BuiltInSettings, LiveProfiles, Needed, Profiles, Reload};
+use airlock_hooks::HookClients;
 use tokio_util::task::TaskTracker;
 
 use super::ready::Tokens;
 use crate::{
     authn::Authenticator,
-    config::{self, Config, Layers},
+    config::{Config, Layers},
     grpc::peers::PeerLinks,
     renew::{Part, Renew},
     telemetry::Metrics,
@@ -22,6 +23,7 @@ pub(super) type Identities = (Arc<Authenticator>, LiveProfiles, Needed);
 pub(super) struct Followed {
     tls: Option<Part>,
     peers: Option<Part>,
+    hooks: Vec<(String, Part)>,
     identities: Option<(Part, Layers)>,
 }
 
@@ -31,6 +33,7 @@ impl Followed {
         Self {
             tls: config.listen.tls.as_ref().map(Part::tls),
             peers: config.peers.as_ref().map(Part::peers),
+            hooks: config.hooks.iter().map(|(name, hook)| (name.clone(), Part::hook(hook))).collect(),
             identities: layers.map(|layers| (Part::identities(layers), layers.clone())),
         }
     }
@@ -40,7 +43,7 @@ impl Followed {
         self,
         config: &Config,
         tls: Option<LiveTls>,
-        peers: Option<PeerLinks>,
+        (peers, hooks): (Option<PeerLinks>, HookClients),
         (authenticator, profiles, needed): Identities,
     ) -> Vec<Part> {
         let files = config.listen.tls.clone();
@@ -49,7 +52,8 @@ impl Followed {
         let identities = self
             .identities
             .map(|(part, layers)| part.into_identities(layers, authenticator, (profiles, needed)));
-        [tls, peers, identities].into_iter().flatten().collect()
+        let hooks = self.hooks.into_iter().map(|(name, part)| part.into_hook(name, hooks.clone()));
+        [tls, peers, identities].into_iter().flatten().chain(hooks).collect()
     }
 }
 
@@ -57,12 +61,12 @@ impl Followed {
 pub(super) fn follow(
     config: &Config,
     followed: Followed,
-    (tls, peers, identities): (Option<LiveTls>, Option<PeerLinks>, Identities),
+    (tls, callees, identities): (Option<LiveTls>, (Option<PeerLinks>, HookClients), Identities),
     metrics: &Metrics,
     (tasks, tokens): (&TaskTracker, &Tokens),
 ) {
     let (_, profiles, needed) = identities.clone();
-    let parts = followed.into_parts(config, tls, peers, identities);
+    let parts = followed.into_parts(config, tls, callees, identities);
     tasks.spawn(Renew::new(parts, metrics.clone()).run(tokens.closed.clone()));
     if let Some(reload) = reload(config, (profiles, needed), metrics) {
         tasks.spawn(reload.run(tokens.closed.clone()));
@@ -73,7 +77,7 @@ pub(super) fn follow(
 fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
     Some(Reload {
         folder: config.profiles.directory.clone()?,
-        built_in: Profiles::builtin_with(&built_in(&config.profiles)),
+        built_in: Profiles::builtin_with(&built_in(config)),
         needed,
         grace_most: config.link.ending_grace,
         live,
@@ -82,14 +86,15 @@ fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Met
 }
 
 /// Returns the settings of the built-in profiles in a configuration.
-pub(super) fn built_in(config: &config::Profiles) -> BuiltInSettings {
-    let ground = config.ground.clone();
+pub(super) fn built_in(config: &Config) -> BuiltInSettings {
+    let ground = config.profiles.ground.clone();
     BuiltInSettings {
-        self_approval: config.self_approval,
+        self_approval: config.profiles.self_approval,
         rootfs: ground.rootfs,
         root_binds: ground.root_binds,
         network: ground.network,
         port_forward: ground.port_forward,
         timeout_max: ground.timeout_max,
+        hooks: config.hooks.keys().cloned().collect(),
     }
 }

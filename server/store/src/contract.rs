@@ -6,6 +6,7 @@ pub(super) mod audit;
 pub(super) mod background;
 pub(super) mod executions;
 pub(crate) mod fixtures;
+pub(super) mod hooks;
 pub(super) mod lists;
 pub(super) mod milestones;
 pub(super) mod questions;
@@ -87,6 +88,10 @@ macro_rules! contract_tests {
             questions::questions_are_bounded,
             questions::questions_end_with_their_execution,
             questions::an_answer_about_a_connection_is_in_the_audit,
+            hooks::a_start_with_a_key_has_the_same_ids_until_it_is_stored,
+            hooks::a_start_beyond_a_limit_is_not_claimed,
+            hooks::a_question_is_asked_once_and_its_first_answer_counts,
+            hooks::a_question_without_an_answer_in_time_is_not_asked_again,
             rules::rules_count_where_they_were_given,
             rules::a_rule_is_remembered_once_and_no_more_than_there_may_be,
             rules::rules_are_listed_and_removed_by_their_tenant,
@@ -132,6 +137,7 @@ macro_rules! contract_tests {
             together::what_many_remember_at_once_is_there_once_and_within_its_limit,
             together::one_request_at_many_servers_makes_one_thing,
             together::of_many_that_close_a_session_one_does,
+            hooks::of_many_that_ask_a_hook_one_does,
             together::limits_hold_across_servers,
             together::a_tenant_s_own_limits_hold_across_servers,
             together::of_many_that_take_from_the_queue_each_gets_others,

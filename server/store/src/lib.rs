@@ -29,9 +29,9 @@ pub mod testing;
 pub use airlock_lifecycle::{OutputBy, Transition};
 
 pub use room::{Created, Room, TakeQueued};
-pub use traits::{ApprovalStore, AuditStore, ExecutionStore, OutputStore, RunnerStore, SessionStore, Store};
+pub use traits::{ApprovalStore, AuditStore, ExecutionStore, HookStore, OutputStore, RunnerStore, SessionStore, Store};
 pub use values::{
     ApprovalAnswer, ApprovalQuery, Cas, ChangedBy, ConnectionQuestion, Durability, ExecutionQuery,
-    FENCED_EPOCHS, MilestoneQuery, Milestones, NetworkChange, NewExecution, Page, PageQuery, Remember,
-    RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery, StoreError,
+    FENCED_EPOCHS, HookQuestion, HookQuestionState, MilestoneQuery, Milestones, NetworkChange, NewExecution, Page, PageQuery, Remember,
+    RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery, StartClaim, StoreError,
 };

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_domain::{
-    ApprovalId, Epoch, ExecutionId, ForwardId, Mode, NetworkRules, RuleId, RunnerId, SessionId,
+    ApprovalId, Epoch, ExecutionId, ForwardId, HookAnswer, Mode, NetworkRules, RuleId, RunnerId, SessionId,
     SessionSnapshot, Shell,
 };
 
@@ -300,6 +300,23 @@ pub struct AnswerRecord {
     pub principal: String,
     /// The approver's reason.
     pub reason: String,
+    /// The time of the answer.
+    pub at: Micros,
+}
+
+/// An audit entry of the answer of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRecord {
+    /// The execution. It does not exist if the client did not complete its start.
+    pub execution_id: ExecutionId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its tenant.
+    pub tenant: String,
+    /// The principal that submitted the command.
+    pub principal: String,
+    /// The answer.
+    pub answer: HookAnswer,
     /// The time of the answer.
     pub at: Micros,
 }

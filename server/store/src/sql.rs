@@ -5,6 +5,7 @@ pub(super) mod answers;
 pub(super) mod connections;
 pub(super) mod errors;
 pub(super) mod forwards;
+pub(super) mod hooks;
 pub(super) mod json;
 pub(super) mod listed;
 pub(super) mod migrations;

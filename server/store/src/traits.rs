@@ -3,18 +3,19 @@
 //! Every method is one transaction. Every method is cancel-safe: if its future is dropped, the transaction is either
 //! complete or rolled back. Every method can fail with [`StoreError::Unavailable`].
 
-use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, Epoch, ExecutionId, HookAnswer, OutputState, RuleId, RunnerId, SessionId};
 use airlock_lifecycle::{OutputBy, Transition};
 
 use super::{
     room::{Created, TakeQueued},
     values::{
-        ApprovalAnswer, ApprovalQuery, Cas, ConnectionQuestion, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, StoreError,
+        ApprovalAnswer, ApprovalQuery, Cas, ConnectionQuestion, ExecutionQuery, HookQuestion,
+        HookQuestionState, MilestoneQuery, Milestones, NewExecution, Page, PageQuery, RuleQuery, RunnerPut,
+        SessionChange, SessionQuery, StartClaim, StoreError,
     },
 };
 use crate::record::{
-    AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
+    AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord, HookRecord,
     LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord,
     SessionLevels, SessionRecord, StateChange,
 };
@@ -208,6 +209,31 @@ pub trait ApprovalStore: Send + Sync {
     ) -> Result<Option<RememberedRule>, StoreError>;
 }
 
+/// The questions to hooks and their answers. Each question is asked once, whichever server handles a repeated request.
+#[async_trait::async_trait]
+pub trait HookStore: Send + Sync {
+    /// Returns the IDs of the execution and the session of a start, before its hooks are asked. Requests with the same key
+    /// get the same IDs for an hour. Returns the result of the creation instead if it is known: the key was used, or a
+    /// limit is reached.
+    async fn claim_start(
+        &self,
+        claim: &StartClaim,
+    ) -> Result<Result<(ExecutionId, SessionId), Created<ExecutionRecord>>, StoreError>;
+    /// Records that a question is asked, if it is new. Otherwise returns its state. A question that was not answered in
+    /// time gets the answer `Unavailable`: it is never asked again.
+    async fn ask_hook(&self, question: &HookQuestion) -> Result<HookQuestionState, StoreError>;
+    /// Stores the answer to a question with its audit entry. Returns the answer that counts: the first one.
+    async fn answer_hook(
+        &self,
+        question: &HookQuestion,
+        answer: &HookAnswer,
+    ) -> Result<HookAnswer, StoreError>;
+    /// Returns the answers about an execution, for all bindings.
+    async fn hook_answers(&self, id: ExecutionId) -> Result<Vec<HookAnswer>, StoreError>;
+    /// Returns the audit entries of answers of hooks in the order in which they were written.
+    async fn hook_audit(&self, at_most: u32) -> Result<Vec<HookRecord>, StoreError>;
+}
+
 /// The stored runners and the servers that have links to them.
 #[async_trait::async_trait]
 pub trait RunnerStore: Send + Sync {
@@ -254,7 +280,7 @@ pub trait AuditStore: Send + Sync {
 /// The persistent state of the servers.
 #[async_trait::async_trait]
 pub trait Store:
-    SessionStore + ExecutionStore + OutputStore + ApprovalStore + RunnerStore + AuditStore
+    SessionStore + ExecutionStore + OutputStore + ApprovalStore + HookStore + RunnerStore + AuditStore
 {
     /// Returns the time of the store's clock.
     async fn now(&self) -> Result<Micros, StoreError>;

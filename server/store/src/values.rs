@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use airlock_domain::{Epoch, ExecutionState, Mode, NetworkRules, RunnerId, SessionId, SessionSnapshot};
+use airlock_domain::{
+    Epoch, ExecutionId, ExecutionState, HookAnswer, HookBinding, Mode, NetworkRules, RunnerId, SessionId,
+    SessionSnapshot,
+};
 use airlock_lifecycle::NotPermitted;
 
 use super::room::Room;
@@ -174,6 +177,60 @@ pub struct NewExecution {
     pub session: Option<SessionRecord>,
     /// The limits. They are checked in the same transaction, after the request ID.
     pub room: Room,
+}
+
+/// The start of an execution whose hooks are about to be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartClaim {
+    /// The tenant.
+    pub tenant: String,
+    /// The principal that submits the command.
+    pub principal: String,
+    /// The client's key. `None`: the request cannot be repeated.
+    pub request_id: Option<String>,
+    /// SHA-256 of the request.
+    pub request_hash: [u8; 32],
+    /// The ID of the execution, unless an earlier request with this key has one.
+    pub execution_id: ExecutionId,
+    /// The session, or the ID of the session that is created with the execution.
+    pub session_id: SessionId,
+    /// The limits of the creation.
+    pub room: Room,
+}
+
+/// A question to a hook. Execution, hook and binding identify it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookQuestion {
+    /// The execution.
+    pub execution_id: ExecutionId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its tenant.
+    pub tenant: String,
+    /// The principal that submitted the command.
+    pub principal: String,
+    /// The hook.
+    pub hook: String,
+    /// The hash that the answer is bound to.
+    pub binding: HookBinding,
+    /// The profile requires the hook.
+    pub required: bool,
+    /// The time after which a question without an answer counts as unanswered, in microseconds.
+    pub wait_micros: i64,
+}
+
+/// The state of a question to a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookQuestionState {
+    /// The caller must ask the hook.
+    New,
+    /// Another call asks the hook.
+    Asked {
+        /// The time after which the question counts as unanswered, in microseconds.
+        wait_micros: i64,
+    },
+    /// The question has an answer.
+    Answered(HookAnswer),
 }
 
 /// An answer to an approval.

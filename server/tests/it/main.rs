@@ -19,6 +19,7 @@ mod edge {
     mod control;
     mod exchange;
     mod files;
+    mod hooks;
     mod link;
     mod malformed;
     mod members;

@@ -23,6 +23,7 @@ const COLLECTOR: &[&str] = &["otlp_endpoint", "otlp_ca", "otlp_certificate", "ot
 /// The name of each part of the chart's schema, the table in the program's schema, and its keys that the chart sets
 /// itself, that a pod cannot have, or that need no change there.
 const SERVER: &[(&str, &str, &[&str])] = &[
+    ("serverHook", "/properties/hooks/additionalProperties", &[]),
     ("serverLimits", "/properties/limits", &[]),
     ("serverLink", "/properties/link", &[]),
     ("serverPeers", "/properties/peers", &["advertise", "server_name", "ca", "certificate", "key"]),

@@ -118,6 +118,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "server/store",
         "server/output",
         "server/control",
+        "server/hooks",
         "server",
         "runner",
         "runner/egress",
@@ -144,6 +145,7 @@ fn generated_types_stop_at_the_edge() {
         "server/src/grpc",
         "server/src/validate",
         "server/src/authn",
+        "server/hooks",
         "runner/src/link",
         "client/",
         "cli/",
@@ -161,9 +163,11 @@ fn generated_types_stop_at_the_edge() {
             line.contains("airlock_proto::v1")
                 || line.contains("airlock_proto::runner_v1")
                 || line.contains("airlock_proto::server_v1")
+                || line.contains("airlock_proto::hooks_v1")
                 || line.contains("airlock_proto::{v1")
                 || line.contains("airlock_proto::{runner_v1")
                 || line.contains("airlock_proto::{server_v1")
+                || line.contains("airlock_proto::{hooks_v1")
         })
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();
@@ -270,7 +274,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 fn crates_depend_only_on_permitted_crates() {
     let all = dependencies();
     let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
-    let forbidden: [(&str, &[&str]); 28] = [
+    let forbidden: [(&str, &[&str]); 29] = [
         ("airlock-escape", &heavy),
         ("airlock-escape", &["nix", "rustix", "airlock-policy", "airlock-proto", "airlock-cli"]),
         ("airlock-policy", &heavy),
@@ -296,6 +300,7 @@ fn crates_depend_only_on_permitted_crates() {
         ),
         ("airlock-limits", &["airlock-domain", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry"]),
         ("airlock-control", &["airlock-server", "airlock-telemetry", "opentelemetry", "tonic-health"]),
+        ("airlock-hooks", &["airlock-server", "airlock-client", "airlock-telemetry", "opentelemetry"]),
         (
             "airlock-output",
             &["airlock-policy", "airlock-control", "airlock-server", "airlock-config", "airlock-telemetry"],

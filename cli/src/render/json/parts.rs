@@ -1,8 +1,8 @@
 //! Parts of results as JSON: bytes, output, and the fields that an answer is bound to.
 
 use airlock_client::v1::{
-    ApprovalTerms, BoundPath, BoundVariable, InlineOutput, InlineText, OutputImage, OutputStream, Progress,
-    Word,
+    ApprovalTerms, BoundPath, BoundVariable, HookAnswer, HookOutcome, InlineOutput, InlineText, OutputImage,
+    OutputStream, Progress, Word,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -70,6 +70,17 @@ pub(super) fn progress(one: &Progress) -> Value {
         "total_lines": one.total_lines,
         "last_lines": one.last_lines,
         "complete": one.complete,
+    })
+}
+
+/// Formats the answer of a hook.
+pub(super) fn hook(one: &HookAnswer) -> Value {
+    json!({
+        "hook": one.hook,
+        "outcome": names::lower::<HookOutcome>(one.outcome),
+        "reason": one.reason,
+        "in_effect": one.in_effect,
+        "required": one.required,
     })
 }
 

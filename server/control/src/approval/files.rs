@@ -87,6 +87,7 @@ impl Approvals {
             .decisions
             .decide_stored(profile.clone(), &session, record, &record.spec.command.directory)
             .await?;
+        let decided = self.desk.recall(&profile, decided, &record.decision.hooks);
         let Some(question) = decided.question(code, message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
         let files = as_found(&question.grant.decided.files, files);

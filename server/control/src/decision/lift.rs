@@ -57,7 +57,7 @@ impl Decided {
         profile: &str,
         encode: DecisionEncoder,
     ) -> Option<Self> {
-        let grant = match self.decision.verdict {
+        let grant = match self.verdict {
             Verdict::Ask if code == FILES_CHANGED => self.grant.clone(),
             _ if code == NAMES_A_PROGRAM => self.without_obeyed()?,
             _ => {
@@ -66,10 +66,11 @@ impl Decided {
                 grant
             }
         };
-        ask(&mut self.decision, code, why.to_owned());
+        let mut shown = self.shown();
+        ask(&mut shown, code, why.to_owned());
         let binding = Binding::new(grant.binding());
-        let record = record::of(&self.decision, profile, encode);
-        Some(Self { decision: self.decision, grant, binding, record })
+        let record = record::of(&shown, profile, self.hooks.answers(), encode);
+        Some(Self { verdict: shown.verdict, grant, binding, record, ..self })
     }
 
     /// Returns the offer after a positive answer to that question.

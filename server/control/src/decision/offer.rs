@@ -1,8 +1,10 @@
 //! The values of a decision: its grant, the question to a person, and the offer that can be placed.
 
 use airlock_domain::{BoundFile, Grant, Requirement};
-use airlock_policy::{Binding, Decision, Permit};
+use airlock_policy::{Binding, Decision, Permit, Verdict};
 use airlock_store::record::DecisionRecord;
+
+use super::hooks::HookEffect;
 
 /// The workspace inside every sandbox.
 pub const WORKSPACE: &str = "/workspace";
@@ -13,7 +15,12 @@ pub const TMP: &str = "/tmp";
 
 /// A decision with the grant that it applies to.
 pub(crate) struct Decided {
+    /// The policy's decision. Hooks do not change it.
     pub(crate) decision: Decision,
+    /// The verdict after the hooks have answered.
+    pub(crate) verdict: Verdict,
+    /// The answers of the hooks.
+    pub(super) hooks: HookEffect,
     pub(crate) grant: Grant,
     /// The hash of the grant, which permits and approvals are bound to.
     pub(crate) binding: Binding,

@@ -1,12 +1,17 @@
 //! The stored form of a decision with the interface to its encoding, which the gRPC edge supplies, and the files that an
 //! answer is bound to.
 
-use airlock_domain::{BoundFile, FileState, Grant, limits::BOUND_FILES};
+use airlock_domain::{BoundFile, FileState, Grant, HookAnswer, limits::BOUND_FILES};
 use airlock_policy::{Decision, Reason};
 use airlock_store::record::{DecisionRecord, Verdict};
 
-/// Returns the record of a decision by the profile with this name.
-pub(super) fn of(decision: &Decision, profile: &str, encode: DecisionEncoder) -> DecisionRecord {
+/// Returns the record of a decision by the profile with this name, with the answers of hooks.
+pub(super) fn of(
+    decision: &Decision,
+    profile: &str,
+    hooks: &[HookAnswer],
+    encode: DecisionEncoder,
+) -> DecisionRecord {
     let reason = decision.reasons.first();
     let (code, message) = reason.map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -19,7 +24,8 @@ pub(super) fn of(decision: &Decision, profile: &str, encode: DecisionEncoder) ->
         read_only: decision.read_only,
         concurrency_safe: decision.concurrency_safe,
         policy_version: decision.policy_version.0.to_vec(),
-        encoded: encode(decision, profile),
+        encoded: encode(decision, profile, hooks),
+        hooks: hooks.to_vec(),
     }
 }
 
@@ -39,8 +45,8 @@ pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Encodes a decision by the profile with this name as `airlock.v1.Decision`.
-pub type DecisionEncoder = fn(&Decision, &str) -> Vec<u8>;
+/// Encodes a decision by the profile with this name, and the answers of hooks, as `airlock.v1.Decision`.
+pub type DecisionEncoder = fn(&Decision, &str, &[HookAnswer]) -> Vec<u8>;
 
 /// The reason code of a command that runs more files than an answer can be bound to.
 const UNBOUND: &str = "too_many_files";

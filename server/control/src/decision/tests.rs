@@ -25,7 +25,7 @@ fn decided_by(profile: &str, command: &str, directory: &str, snapshot: &SessionS
     spec.command.text = command.as_bytes().to_vec();
     // The same session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
-    let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
+    let encode: DecisionEncoder = |_, profile, _| profile.as_bytes().to_vec();
     decide(
         profiles.get(profile).unwrap(),
         (session, None),
@@ -120,7 +120,7 @@ fn network_of(command: &str, mode: Mode, unsandboxed: bool) -> Vec<NetworkRules>
     spec.dangerously_disable_sandbox = unsandboxed;
     let (session, snapshot) = (only("session.example"), SessionSnapshot::default());
     let of = (SessionId::new(), Some(&session));
-    let decided = decide(&profile, of, &spec, (mode, true), (b"/workspace", &snapshot), |_, _| Vec::new());
+    let decided = decide(&profile, of, &spec, (mode, true), (b"/workspace", &snapshot), |_, _, _| Vec::new());
     assert_eq!(decided.grant.unsandboxed, unsandboxed, "{command}");
     decided.grant.egress
 }
@@ -156,7 +156,7 @@ fn an_answer_does_not_hold_for_another_network() {
         spec.command.text = b"make all".to_vec();
         let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
         let place = (&b"/workspace"[..], &SessionSnapshot::default());
-        decide(&profile, (session, None), &spec, (spec.mode, false), place, |_, _| Vec::new())
+        decide(&profile, (session, None), &spec, (spec.mode, false), place, |_, _, _| Vec::new())
     };
     let yes = approval(ApprovalState::Allowed, decided("a.example").binding);
     assert!(matches!(decided("a.example").rule(Some(&yes)), Ruling::Place(_)));
@@ -190,7 +190,7 @@ fn edits(command: &str) -> Decided {
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command.text = command.as_bytes().to_vec();
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
-    let encode: DecisionEncoder = |decision, _| decision.reasons[0].code.as_bytes().to_vec();
+    let encode: DecisionEncoder = |decision, _, _| decision.reasons[0].code.as_bytes().to_vec();
     let profiles = Profiles::builtin();
     decide(
         profiles.get("demo").unwrap(),
@@ -207,7 +207,7 @@ fn a_person_lifts_the_requirement_of_a_trusted_path_for_exactly_that_command() {
     let first = edits("touch a");
     assert_eq!(first.grant.requires, [Requirement::TrustedPath]);
     let refused = *first.binding.as_bytes();
-    let question = first.question(UNTRUSTED_PATH, "`touch` is not what it was", "demo", |decision, _| {
+    let question = first.question(UNTRUSTED_PATH, "`touch` is not what it was", "demo", |decision, _, _| {
         decision.reasons[0].code.as_bytes().to_vec()
     });
     let question = question.unwrap();
@@ -236,9 +236,9 @@ fn a_person_lifts_the_requirement_of_a_trusted_path_for_exactly_that_command() {
 fn nobody_lifts_what_is_required_of_a_read_only_command() {
     let reads = edits("ls");
     assert_eq!(reads.grant.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath]);
-    assert!(reads.question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none());
+    assert!(reads.question(UNTRUSTED_PATH, "x", "demo", |_, _, _| Vec::new()).is_none());
     assert!(
-        edits("make").question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none(),
+        edits("make").question(UNTRUSTED_PATH, "x", "demo", |_, _, _| Vec::new()).is_none(),
         "the decision has no requirement"
     );
 }
@@ -253,7 +253,7 @@ fn a_person_may_run_a_read_only_command_whose_program_obeys_a_file_that_names_an
     assert!(strict("ls").grant.decided.obeyed.is_empty());
 
     let question =
-        reads.question(NAMES_A_PROGRAM, "a file names a program", "demo", |_, _| Vec::new()).unwrap();
+        reads.question(NAMES_A_PROGRAM, "a file names a program", "demo", |_, _, _| Vec::new()).unwrap();
     assert_eq!(
         (question.record.verdict, question.record.reason_code.as_str()),
         (Verdict::Ask, NAMES_A_PROGRAM)
@@ -267,7 +267,7 @@ fn a_person_may_run_a_read_only_command_whose_program_obeys_a_file_that_names_an
         [Requirement::ReadOnlyMount, Requirement::TrustedPath],
         "the mounts stay read-only"
     );
-    assert!(strict("ls").question(NAMES_A_PROGRAM, "x", "demo", |_, _| Vec::new()).is_none());
+    assert!(strict("ls").question(NAMES_A_PROGRAM, "x", "demo", |_, _, _| Vec::new()).is_none());
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn asks(command: &str) -> Decided {
         &spec,
         mode,
         (b"/workspace", &SessionSnapshot::default()),
-        |_, _| Vec::new(),
+        |_, _, _| Vec::new(),
     )
 }
 
@@ -354,7 +354,7 @@ fn an_answer_is_bound_to_the_files_as_they_were_looked_at() {
 
 #[test]
 fn files_that_have_changed_are_a_question_and_more_than_can_be_bound_are_none() {
-    let again = asks("bash x.sh").question(FILES_CHANGED, "changed", "strict", |_, _| Vec::new()).unwrap();
+    let again = asks("bash x.sh").question(FILES_CHANGED, "changed", "strict", |_, _, _| Vec::new()).unwrap();
     assert_eq!(again.record.reason_code, FILES_CHANGED);
     assert_eq!(again.grant.decided.files.len(), 1);
     let many: String =

@@ -7,7 +7,7 @@ use airlock_domain::{
 };
 use airlock_policy::Verdict;
 use airlock_store::{
-    Created, NewExecution, StoreError,
+    Created, NewExecution, StartClaim, StoreError,
     record::{ExecutionRecord, ExecutionSpec, Micros, SessionRecord, SessionState},
 };
 use tracing::Instrument as _;
@@ -16,6 +16,7 @@ use super::{Executions, spec};
 use crate::{
     api::{ApiError, StartExecution},
     decision::{self, Asked, Decided},
+    hooks,
     model::Principal,
     profiles::ResolvedProfile,
     runners::choose::Wants,
@@ -23,16 +24,18 @@ use crate::{
     shared::{check_open, exhausted, exhausted_for, micros, violation},
 };
 
-/// The session of an execution, and whether it must be created.
+/// The ID of an execution and its session, and whether the session must be created.
 struct Setting {
+    id: ExecutionId,
     session: SessionRecord,
     is_new: bool,
     profile: Arc<ResolvedProfile>,
 }
 
 impl Executions {
-    /// Decides a request and queues it unless it is denied. If the future is dropped, the execution is either
-    /// stored completely or not at all; the client can repeat the request with its `request_id`.
+    /// Decides a request, asks the profile's hooks, and queues it unless it is denied. If the future is dropped, the
+    /// execution is either stored completely or not at all; the client can repeat the request with its `request_id`, and
+    /// no hook is asked again.
     ///
     /// # Errors
     /// `Denied` with the finished execution, `AlreadyExists`, `NotFound`, `FailedPrecondition`, `Invalid`, `Exhausted`,
@@ -45,10 +48,17 @@ impl Executions {
         {
             return repeated(existing, hash, key);
         }
-        let setting = self.setting(who, &request).await?;
+        let mut setting = self.setting(who, &request).await?;
         let mut spec = spec::of(&setting.session, &setting.profile, &request)?;
 
-        let decided = self.decide(&setting, &spec).instrument(decision::span()).await?;
+        let mut decided = self.decide(&setting, &spec).instrument(decision::span()).await?;
+        if !setting.profile.hooks.is_empty() && decided.verdict != Verdict::Deny {
+            decided = match self.ask_hooks(who, &request, &spec, (&mut setting, decided)).await? {
+                Ok(decided) => decided,
+                Err(created) => return self.created(created, hash, request.request_id).await,
+            };
+        }
+        self.observer.decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
         let fate = fate(&decided, request.wait_for_approval);
         if !matches!(fate, Fate::Denied(_)) {
             spec::consider_sleep(&mut spec, &decided.decision, &setting.profile)?;
@@ -62,9 +72,20 @@ impl Executions {
             Fate::Queue | Fate::Denied(_) => None,
         };
         let new = self.new_execution(who, &request, hash, spec, (&decided, &fate, asked), setting);
-        let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
-        match self.store.create_execution(new).instrument(span).await? {
+        let created = self.store.create_execution(new).instrument(span).await?;
+        self.created(created, hash, request.request_id).await
+    }
+
+    /// Completes a start after the store has created the execution, or has not.
+    async fn created(
+        &self,
+        created: Created<ExecutionRecord>,
+        hash: [u8; 32],
+        key: Option<String>,
+    ) -> Result<ExecutionRecord, ApiError> {
+        let key = key.unwrap_or_default();
+        match created {
             Created::New(record) => self.entered(record).await,
             Created::Existing(existing) => repeated(existing, hash, &key),
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
@@ -73,13 +94,51 @@ impl Executions {
         }
     }
 
+    /// Asks the profile's hooks about a request. A repeated request gets the IDs of the first one, so that its decision
+    /// has the same binding and the same answers. Returns the result of the creation instead if the execution exists or
+    /// a limit is reached.
+    async fn ask_hooks(
+        &self,
+        who: &Principal,
+        request: &StartExecution,
+        spec: &ExecutionSpec,
+        (setting, mut decided): (&mut Setting, Decided),
+    ) -> Result<Result<Decided, Created<ExecutionRecord>>, ApiError> {
+        let claim = StartClaim {
+            tenant: who.tenant.clone(),
+            principal: who.name.clone(),
+            request_id: request.request_id.clone(),
+            request_hash: request.hash(),
+            execution_id: setting.id,
+            session_id: setting.session.id,
+            room: self.limits.room(&who.tenant),
+        };
+        let (id, session) = match self.store.claim_start(&claim).await? {
+            Ok(ids) => ids,
+            Err(created) => return Ok(Err(created)),
+        };
+        setting.id = id;
+        if setting.session.id != session {
+            setting.session.id = session;
+            decided = self.decide(setting, spec).instrument(decision::span()).await?;
+        }
+        let of = (&setting.session, who.name.as_str());
+        let hooked = hooks::hooked(id, of, spec, spec.mode, &decided.grant);
+        let asked = self.desk.consult(&setting.profile, &hooked, decided, Vec::new()).await;
+        // A call that the end of the server interrupts is not a failure of the store.
+        asked.map(Ok).map_err(|error| match self.lifecycle.check_running() {
+            Err(stopping) => stopping,
+            Ok(()) => error.into(),
+        })
+    }
+
     /// Returns the session of a request, or a new temporary session.
     async fn setting(&self, who: &Principal, request: &StartExecution) -> Result<Setting, ApiError> {
         let Some(id) = request.session_id else {
             let profile = self.decisions.profile_for(who, request.profile.as_deref())?;
             let session = throwaway_session(who, request, &profile)?;
             let profile = self.decisions.with_remembered(profile, &who.tenant, session.id).await?;
-            return Ok(Setting { session, is_new: true, profile });
+            return Ok(Setting { id: ExecutionId::new(), session, is_new: true, profile });
         };
         let given = [
             ("spec.profile", request.profile.is_some()),
@@ -98,7 +157,7 @@ impl Executions {
         check_open(&session)?;
         let profile = self.decisions.profile_to_use(who, &session)?;
         let profile = self.decisions.with_remembered(profile, &session.tenant, session.id).await?;
-        Ok(Setting { session, is_new: false, profile })
+        Ok(Setting { id: ExecutionId::new(), session, is_new: false, profile })
     }
 
     async fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Result<Decided, StoreError> {
@@ -114,9 +173,7 @@ impl Executions {
             let of = (session.id, session.network.as_ref());
             decision::decide(&profile, of, &spec, (spec.mode, permits), place, encode)
         };
-        let decided = self.decisions.judge(&tenant, decide).await?;
-        self.observer.decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
-        Ok(decided)
+        self.decisions.judge(&tenant, decide).await
     }
 
     /// Assigns a temporary session to a runner. The runner learns of it when it is needed. The session of a
@@ -169,7 +226,7 @@ impl Executions {
         let limits = &self.limits;
         let is_background = spec.background;
         let mut record = ExecutionRecord {
-            id: ExecutionId::new(),
+            id: setting.id,
             version: 0,
             session_id: session.id,
             tenant: who.tenant.clone(),
@@ -236,7 +293,7 @@ pub(super) enum Fate {
 }
 
 pub(super) fn fate(decided: &Decided, wait_for_approval: bool) -> Fate {
-    match decided.decision.verdict {
+    match decided.verdict {
         Verdict::Allow => Fate::Queue,
         Verdict::Ask if wait_for_approval => Fate::AskPerson,
         Verdict::Ask => Fate::Denied(DeniedBy::NobodyToAsk),

@@ -13,6 +13,7 @@ use super::{
     folder::{FileOrError, ProfileFile},
     parse::{self, keys::File},
     resolve::{ByName, ResolvedProfile},
+    set::Profiles,
 };
 
 /// The result of the resolution.
@@ -23,8 +24,10 @@ pub(super) struct Resolved {
     pub(super) refused: BTreeMap<String, ConfigError>,
 }
 
-/// Resolves every file against the others and `built_in`. `before` contains the profiles that were active.
-pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByName) -> Resolved {
+/// Resolves every file against the others and `base`, the built-in profiles. `before` contains the profiles that were
+/// active.
+pub(super) fn resolve_all(files: &[FileOrError], base: &Profiles, before: &ByName) -> Resolved {
+    let built_in = &base.by_name;
     let mut refused = BTreeMap::new();
     let mut texts = BTreeMap::new();
     for file in files {
@@ -47,7 +50,7 @@ pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByN
         refuse(&mut texts, &mut refused, name, parse::problem("extends", what, "shorten or break the chain"));
     }
     let names: Vec<String> = texts.keys().cloned().collect();
-    let mut chain = Chain { texts, built_in, before, done: ByName::new(), refused };
+    let mut chain = Chain { texts, built_in, hooks: &base.hooks, before, done: ByName::new(), refused };
     for name in &names {
         chain.resolve(name);
     }
@@ -85,6 +88,8 @@ fn circles(texts: &Texts<'_>) -> BTreeSet<String> {
 struct Chain<'a> {
     texts: Texts<'a>,
     built_in: &'a ByName,
+    /// The names of the hooks in the server's configuration.
+    hooks: &'a [String],
     before: &'a ByName,
     done: ByName,
     refused: BTreeMap<String, ConfigError>,
@@ -128,6 +133,7 @@ impl Chain<'_> {
             let what = format!("the file `{}.toml` defines the profile `{name}`", from.stem);
             found.push(parse::problem("name", what, "use the same name for the file and the profile"));
         }
+        parse::hooks::check_known(&file.hooks, self.hooks, &mut found);
         parse::resolve(&from.text, &from.path, file, parent, found)
     }
 }

@@ -2,6 +2,7 @@
 //! problem and remedy. All errors of a file are reported together. This module opens no file.
 
 mod confine;
+pub(super) mod hooks;
 pub(super) mod keys;
 mod names;
 pub(super) mod network;
@@ -122,6 +123,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     if let Some(ports) = port_forward {
         profile.port_forward.clone_from(ports);
     }
+    hooks::apply(&file.hooks, &mut profile.hooks, problems);
     apply_limits(limits, &mut profile);
     apply_shell(shell, &mut profile, problems);
     if profile.command.timeout > profile.timeout_max {

@@ -55,6 +55,17 @@ pub struct ResolvedProfile {
     pub foreground_sleep: bool,
     /// The widest scope of remembered rules. `None`: answers cannot be remembered.
     pub remember: Option<RuleScope>,
+    /// The hooks that are asked before an execution, in the order of the calls.
+    pub hooks: Vec<ProfileHook>,
+}
+
+/// A hook that a profile selects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileHook {
+    /// The name in the server's configuration.
+    pub name: String,
+    /// Whether a failure of the hook denies the execution.
+    pub required: bool,
 }
 
 impl ResolvedProfile {
@@ -97,6 +108,7 @@ impl ResolvedProfile {
             background: true,
             foreground_sleep: true,
             remember: Some(RuleScope::Session),
+            hooks: Vec::new(),
         }
     }
 
@@ -110,6 +122,7 @@ impl ResolvedProfile {
             && self.network == other.network
             && self.port_forward == other.port_forward
             && self.command == other.command
+            && self.hooks == other.hooks
             && limits(self) == limits(other)
             && switches(self) == switches(other)
     }

@@ -24,6 +24,8 @@ const WITH_NETWORK: &str = "agent";
 #[derive(Debug, Clone)]
 pub struct Profiles {
     pub(super) by_name: ByName,
+    /// The names of the hooks that profiles can select.
+    pub(super) hooks: Vec<String>,
 }
 
 /// The settings of the built-in profiles. Profiles that extend them inherit the settings.
@@ -41,6 +43,9 @@ pub struct BuiltInSettings {
     pub port_forward: Vec<PortRange>,
     /// The maximum timeout. `None`: that of the built-in profiles.
     pub timeout_max: Option<Duration>,
+    /// The names of the hooks in the server's configuration. The built-in profiles use none; profiles in files can
+    /// select them.
+    pub hooks: Vec<String>,
 }
 
 impl Profiles {
@@ -52,7 +57,7 @@ impl Profiles {
             .filter_map(|name| airlock_policy::Profile::builtin(name))
             .map(|policy| (policy.name().to_owned(), Arc::new(ResolvedProfile::builtin(policy))))
             .collect();
-        Self { by_name }
+        Self { by_name, hooks: Vec::new() }
     }
 
     /// Loads the built-in profiles and, if `folder` is set, its `NAME.toml` files. Blocks.
@@ -66,7 +71,7 @@ impl Profiles {
     /// Returns the built-in profiles with these settings.
     #[must_use]
     pub fn builtin_with(settings: &BuiltInSettings) -> Self {
-        let mut builtin = Self::builtin();
+        let mut builtin = Self { hooks: settings.hooks.clone(), ..Self::builtin() };
         for profile in builtin.by_name.values_mut().map(Arc::make_mut) {
             profile.self_approval |= settings.self_approval;
             if settings.rootfs.is_some() {
@@ -95,7 +100,7 @@ impl Profiles {
 
     fn load_over(mut profiles: Self, folder: Option<&Path>) -> Result<Self, ProfilesError> {
         if let Some(folder) = folder {
-            let resolved = chain::resolve_all(&folder::read(folder)?, &profiles.by_name, &ByName::new());
+            let resolved = chain::resolve_all(&folder::read(folder)?, &profiles, &ByName::new());
             if !resolved.refused.is_empty() {
                 return Err(ProfilesError::Refused(resolved.refused.into_values().collect()));
             }

@@ -1,5 +1,7 @@
 //! Tests of loading profiles: inheritance, and the message for each mistake.
 
+mod hooks;
+
 use std::time::Duration;
 
 use airlock_config::Overrides;
@@ -60,6 +62,7 @@ fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones
         network: NetworkRules { allow: vec!["pypi".to_owned()], ..NetworkRules::default() },
         port_forward: vec![PortRange::ALL],
         timeout_max: Some(Duration::from_secs(60)),
+        hooks: Vec::new(),
     };
     let profiles = Profiles::load_with(&settings, Some(folder.path())).expect("profiles");
     for (name, longest) in [("strict", 60), ("sandboxed", 60), ("a", 30)] {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_domain::{ApprovalId, BoundFile, ExecutionId, SessionId, Shell};
+use airlock_domain::{ApprovalId, BoundFile, ExecutionId, HookAnswer, SessionId, Shell};
 
 /// The state of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +96,9 @@ pub struct DecisionRecord {
     pub policy_version: Vec<u8>,
     /// The encoded `airlock.v1.Decision`.
     pub encoded: Vec<u8>,
+    /// The answers of the hooks that were asked about the execution, in the order of the calls. If the binding has
+    /// changed, earlier answers that tighten the verdict stay in the list. Each hook has one answer per binding.
+    pub hooks: Vec<HookAnswer>,
 }
 
 impl DecisionRecord {

@@ -6,7 +6,8 @@ use airlock_control::{
     Levels, Observer,
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
 };
-use airlock_domain::Cause;
+use airlock_domain::{Cause, HookOutcome};
+use airlock_hooks::{BreakerState, HookObserver, Method};
 use airlock_output::stream::StreamObserver;
 use airlock_store::record::SessionLevels;
 use opentelemetry::KeyValue;
@@ -129,4 +130,25 @@ impl StreamObserver for Metrics {
     fn storing_ended(&self) {
         self.outputs_storing.add(-1, &[]);
     }
+}
+
+impl HookObserver for Metrics {
+    fn called(&self, hook: &str, method: Method, outcome: HookOutcome, time: Duration) {
+        let [hook, method] = of_hook(hook, method);
+        self.hook_time.record(time.as_secs_f64(), &[hook.clone(), method.clone()]);
+        self.hook_calls.add(1, &[hook, method, KeyValue::new("outcome", outcome.name())]);
+    }
+
+    fn breaker(&self, hook: &str, method: Method, state: BreakerState) {
+        let state = match state {
+            BreakerState::Closed => 0,
+            BreakerState::HalfOpen => 1,
+            BreakerState::Open => 2,
+        };
+        self.hook_breaker.record(state, &of_hook(hook, method));
+    }
+}
+
+fn of_hook(hook: &str, method: Method) -> [KeyValue; 2] {
+    [KeyValue::new("hook", hook.to_owned()), KeyValue::new("method", method.name())]
 }

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_domain::{
     ApprovalId, BoundFile, Cause, CommandSpec, Connection, ConnectionProtocol, ConnectionVerdict,
-    DirectoryReport, Epoch, ExecutionResult, ExecutionState, FileState, Given, InlineOutput, InlineText,
-    LinkState, Mode, NetworkRules, OutputState, Pty, RunnerId, Shell, Started, TerminalSize, Violation,
-    ViolationAction,
+    DirectoryReport, Epoch, ExecutionResult, ExecutionState, FileState, Given, HookAnswer, HookBinding,
+    HookOutcome, InlineOutput, InlineText, LinkState, Mode, NetworkRules, OutputState, Pty, RunnerId, Shell,
+    Started, TerminalSize, Violation, ViolationAction,
 };
 
 use crate::{
@@ -160,6 +160,14 @@ pub(super) fn decision(verdict: Verdict) -> DecisionRecord {
         concurrency_safe: true,
         policy_version: vec![0, 255],
         encoded: vec![1, 2, 0x80],
+        hooks: vec![HookAnswer {
+            hook: "classifier".to_owned(),
+            binding: HookBinding([7; 32]),
+            outcome: HookOutcome::Ask,
+            reason: "it is unusual".to_owned(),
+            required: true,
+            in_effect: true,
+        }],
     }
 }
 

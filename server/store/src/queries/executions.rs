@@ -12,7 +12,7 @@ use super::{
     milestones, pace, sessions,
 };
 use crate::{
-    Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError,
+    Created, ExecutionQuery, NewExecution, Page, PageQuery, Room, STATE_CHANGES_AT_ONCE, StoreError,
     record::{ExecutionRecord, LiveExecution, Micros, StateChange},
     sql::{
         json::{self, DecisionJson, SpecJson},
@@ -54,7 +54,14 @@ pub(crate) async fn create(mut tx: Tx, new: &NewExecution) -> Result<Created<Exe
         let is_same = before.request_hash == asked.request_hash;
         return Ok(Created::again(before, is_same));
     }
-    if let Some((limit, value)) = full(&mut tx, new).await? {
+    if let Some(session) = &new.session
+        && sessions::is_full(&mut tx, session, new.room.sessions_per_tenant).await?
+    {
+        return Ok(Created::Full { limit: "sessions_per_tenant", value: new.room.sessions_per_tenant });
+    }
+    if asked.state != ExecutionState::Finished
+        && let Some((limit, value)) = full(&mut tx, &asked.tenant, asked.session_id, &new.room).await?
+    {
         return Ok(Created::Full { limit, value });
     }
     let now = clock(&mut tx).await?;
@@ -102,23 +109,19 @@ pub(crate) async fn create(mut tx: Tx, new: &NewExecution) -> Result<Created<Exe
 }
 
 /// Returns the name and value of the limit that a new execution would exceed, if any.
-async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u64)>, StoreError> {
-    let NewExecution { record, session, room, .. } = new;
-    if let Some(session) = session
-        && sessions::is_full(tx, session, room.sessions_per_tenant).await?
-    {
-        return Ok(Some(("sessions_per_tenant", room.sessions_per_tenant)));
-    }
-    if record.state == ExecutionState::Finished {
-        return Ok(None);
-    }
+pub(crate) async fn full(
+    tx: &mut Tx,
+    tenant: &str,
+    session_id: SessionId,
+    room: &Room,
+) -> Result<Option<(&'static str, u64)>, StoreError> {
     let (tenant, waiting, session): (i64, i64, i64) = sqlx::query_as(
         "SELECT (SELECT count(*) FROM executions WHERE tenant = $1 AND ended IS NULL), \
          (SELECT count(*) FROM executions WHERE tenant = $1 AND ended IS NULL AND state = 'QUEUED'), \
          (SELECT count(*) FROM executions WHERE session_id = $2 AND ended IS NULL)",
     )
-    .bind(&record.tenant)
-    .bind(record.session_id.to_string())
+    .bind(tenant)
+    .bind(session_id.to_string())
     .fetch_one(&mut **tx)
     .await?;
     let counts = [

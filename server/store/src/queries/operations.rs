@@ -3,20 +3,20 @@
 //! `Engine` provides `begin` for transactions, `reader` for reads, and `hint` to other servers. Its macro `attempt!`
 //! evaluates a step, and repeats it if the engine requires this.
 
-use airlock_domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, Epoch, ExecutionId, HookAnswer, OutputState, RuleId, RunnerId, SessionId};
 
 use super::{
-    Engine, answers, approvals, audit, connections, executions, forwards, milestones, network_changes,
+    Engine, answers, approvals, audit, connections, executions, forwards, hooks, milestones, network_changes,
     questions, queue, rules, runners, sessions, transition,
 };
 use crate::{
     ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
-    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
-    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, StoreError,
-    TakeQueued, Transition,
+    ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore, MilestoneQuery, Milestones,
+    NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange,
+    SessionQuery, SessionStore, StartClaim, StoreError, TakeQueued, Transition,
     record::{
         AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
-        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        HookRecord, LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
         ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
@@ -263,6 +263,36 @@ impl ApprovalStore for Engine {
         by: &str,
     ) -> Result<Option<RememberedRule>, StoreError> {
         attempt!(self, rules::remove(self.begin().await?, tenant, id, by))
+    }
+}
+
+#[async_trait::async_trait]
+impl HookStore for Engine {
+    async fn claim_start(
+        &self,
+        claim: &StartClaim,
+    ) -> Result<Result<(ExecutionId, SessionId), Created<ExecutionRecord>>, StoreError> {
+        attempt!(self, hooks::claim(self.begin().await?, claim))
+    }
+
+    async fn ask_hook(&self, question: &HookQuestion) -> Result<HookQuestionState, StoreError> {
+        attempt!(self, hooks::ask(self.begin().await?, question))
+    }
+
+    async fn answer_hook(
+        &self,
+        question: &HookQuestion,
+        answer: &HookAnswer,
+    ) -> Result<HookAnswer, StoreError> {
+        attempt!(self, hooks::answer(self.begin().await?, question, answer))
+    }
+
+    async fn hook_answers(&self, id: ExecutionId) -> Result<Vec<HookAnswer>, StoreError> {
+        attempt!(self, hooks::of_execution(self.reader(), id))
+    }
+
+    async fn hook_audit(&self, at_most: u32) -> Result<Vec<HookRecord>, StoreError> {
+        attempt!(self, hooks::list(self.reader(), at_most))
     }
 }
 

@@ -13,6 +13,7 @@ mod audit;
 mod connections;
 pub(crate) mod executions;
 mod forwards;
+mod hooks;
 mod lists;
 mod milestones;
 mod network_changes;

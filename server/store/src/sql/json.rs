@@ -6,7 +6,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_domain::{CommandSpec, Given, Mode, Pty, Shell, TerminalSize, encoding, limits::INLINE_DEFAULT};
+use airlock_domain::{
+    CommandSpec, Given, HookAnswer, Mode, Pty, Shell, TerminalSize, encoding, limits::INLINE_DEFAULT,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::errors::unreadable;
@@ -180,6 +182,8 @@ struct DecisionForm {
     policy_version: Vec<u8>,
     #[serde(with = "encoding::bytes")]
     encoded: Vec<u8>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<HookAnswer>,
 }
 
 #[derive(Serialize, Deserialize)]

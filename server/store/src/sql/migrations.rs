@@ -38,6 +38,7 @@ const SQLITE_FILES: &[File] = files!(
     "0016_audit_networks.sql"
     "0017_connection_layers.sql"
     "0018_connection_questions.sql"
+    "0019_hooks.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -55,6 +56,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0011_audit_networks.sql"
     "0012_connection_layers.sql"
     "0013_connection_questions.sql"
+    "0014_hooks.sql"
 );
 
 /// The migrations of SQLite.

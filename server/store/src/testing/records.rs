@@ -52,6 +52,7 @@ pub fn record(state: ExecutionState) -> ExecutionRecord {
             concurrency_safe: false,
             policy_version: Vec::new(),
             encoded: Vec::new(),
+            hooks: Vec::new(),
         },
         runner_id: None,
         runner_epoch: None,

@@ -38,6 +38,10 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("{\"server\": {\"config\": {\"telemetry\": {\"sampling\": 2}}}}", "sampling: Must be less than"),
     (
+        "{\"server\": {\"config\": {\"hooks\": {\"guard\": {\"adress\": \"https://x:1\"}}}}}",
+        "Additional property adress is not allowed",
+    ),
+    (
         "{\"store\": {\"backend\": \"mysql\"}}",
         "store.backend must be one of the following: \"sqlite\", \"postgres\"",
     ),

@@ -34,7 +34,7 @@ fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: M
         &spec,
         (mode, floor),
         (b"/workspace", &SessionSnapshot::default()),
-        |_, _| Vec::new(),
+        |_, _, _| Vec::new(),
     )
 }
 

@@ -20,6 +20,8 @@ pub(in crate::profiles) struct File {
     #[serde(rename = "description")]
     pub(super) _description: Option<String>,
     #[serde(default)]
+    pub(in crate::profiles) hooks: Vec<Hook>,
+    #[serde(default)]
     pub(super) secrets: Vec<String>,
     pub(in crate::profiles) network: Option<OrNone<Network>>,
     #[schemars(with = "Option<Vec<Ports>>")]
@@ -41,6 +43,13 @@ pub(in crate::profiles) struct File {
     pub(super) approvals: Approvals,
     #[serde(default)]
     pub(super) shell: ShellKeys,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::profiles) struct Hook {
+    pub(super) name: String,
+    pub(super) required: Option<bool>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]

@@ -1,8 +1,10 @@
 //! The fixture: the services on a store in a temporary directory, and a runner that the test controls.
 
+mod hooks;
 mod runner;
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -21,6 +23,7 @@ use airlock_store::{
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
+pub(super) use self::hooks::FakeHooks;
 pub(super) use self::runner::{Auto, Runner, exited, hello};
 use crate::{
     api::{ApiError, CreateSession, StartExecution},
@@ -29,7 +32,7 @@ use crate::{
     limits::ServiceLimits,
     links::Links,
     model::{Principal, Role},
-    profiles::{LiveProfiles, Profiles},
+    profiles::{BuiltInSettings, LiveProfiles, Profiles},
     services::{ServiceParts, Services},
     shared::{NoObserver, OutputKeeper, TraceHooks, micros, runner_unreachable},
 };
@@ -105,6 +108,7 @@ pub(super) struct World {
     pub(super) store: Arc<dyn Store>,
     pub(super) keeper: Arc<Keeper>,
     pub(super) looker: Arc<Looker>,
+    pub(super) hooks: Arc<FakeHooks>,
     /// The sessions of the runner `r`.
     pub(super) held: Arc<Mutex<Vec<SessionId>>>,
     limits: ServiceLimits,
@@ -143,16 +147,18 @@ impl World {
         change(&mut limits);
         let keeper = Arc::new(Keeper::default());
         let looker = Arc::new(Looker::default());
-        let starting = start(&folder, &store, (&keeper, &looker), &limits, "server-1", peers);
+        let hooks = Arc::new(FakeHooks::default());
+        let doubles = (&keeper, &looker, &hooks);
+        let starting = start(&folder, &store, doubles, &limits, "server-1", peers);
         let services = Box::pin(starting).await;
-        Self { services, store, keeper, looker, held: Arc::default(), limits, folder }
+        Self { services, store, keeper, looker, hooks, held: Arc::default(), limits, folder }
     }
 
     /// Replaces a profile.
     pub(super) fn put_profile(&self, name: &str, text: &str) {
         let folder = self.folder.path().join("profiles");
         std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
-        self.services.decisions.profiles.replace(Profiles::load(Some(&folder)).unwrap());
+        self.services.decisions.profiles.replace(profiles(&folder));
     }
 
     /// Kills the server. It hands over no lease and stops its tasks.
@@ -168,7 +174,7 @@ impl World {
         self.services = start(
             &self.folder,
             &self.store,
-            (&self.keeper, &self.looker),
+            (&self.keeper, &self.looker, &self.hooks),
             &self.limits,
             "server-1",
             Arc::new(NoPeers),
@@ -188,6 +194,7 @@ impl World {
             "UPDATE approvals SET created = created - $1, expires = expires - $1",
             "UPDATE runners SET last_seen = last_seen - $1",
             "UPDATE servers SET lease_until = lease_until - $1",
+            "UPDATE hook_questions SET until = until - $1",
         ] {
             sqlx::query(sql).bind(micros(time)).execute(&mut store).await.unwrap();
         }
@@ -204,7 +211,8 @@ impl World {
 
     /// Starts a second server on the same store, with other servers.
     pub(super) async fn another_with(&self, name: &str, peers: Arc<dyn PeerClient>) -> Services {
-        start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, name, peers).await
+        start(&self.folder, &self.store, (&self.keeper, &self.looker, &self.hooks), &self.limits, name, peers)
+            .await
     }
 
     pub(super) async fn session(&self, runner: &mut Runner) -> SessionRecord {
@@ -271,10 +279,16 @@ impl World {
     }
 }
 
+fn profiles(folder: &Path) -> Profiles {
+    let hooks = hooks::NAMES.map(str::to_owned).to_vec();
+    let settings = BuiltInSettings { hooks, ..BuiltInSettings::default() };
+    Profiles::load_with(&settings, Some(folder)).unwrap()
+}
+
 async fn start(
     folder: &TempDir,
     store: &Arc<dyn Store>,
-    (keeper, looker): (&Arc<Keeper>, &Arc<Looker>),
+    (keeper, looker, hooks): (&Arc<Keeper>, &Arc<Looker>, &Arc<FakeHooks>),
     limits: &ServiceLimits,
     name: &str,
     peers: Arc<dyn PeerClient>,
@@ -282,7 +296,7 @@ async fn start(
     let links = Links::new(name, limits.clone());
     Services::start_up(ServiceParts {
         store: store.clone(),
-        profiles: LiveProfiles::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
+        profiles: LiveProfiles::new(profiles(&folder.path().join("profiles"))),
         fleet: Fleet::new(name, links.clone(), peers),
         links,
         output: keeper.clone(),
@@ -291,7 +305,8 @@ async fn start(
         server_id: name.to_owned(),
         advertise: Some(name.to_owned()),
         limits: limits.clone(),
-        encode_decision: |_, profile| profile.as_bytes().to_vec(),
+        encode_decision: |_, profile, _| profile.as_bytes().to_vec(),
+        hooks: hooks.clone(),
         trace: TraceHooks { current: || "00-trace".to_owned(), ..TraceHooks::default() },
         observer: Arc::new(NoObserver),
     })

@@ -9,17 +9,17 @@ use std::{
 };
 
 use airlock_domain::{
-    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RuleId,
-    RunnerId, SessionId,
+    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, HookAnswer, OutputState,
+    RuleId, RunnerId, SessionId,
 };
 use airlock_store::{
     ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
-    ExecutionQuery, ExecutionStore, MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page,
-    PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange, SessionQuery, SessionStore, Store,
-    StoreError, TakeQueued, Transition,
+    ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore, MilestoneQuery, Milestones,
+    NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange,
+    SessionQuery, SessionStore, StartClaim, Store, StoreError, TakeQueued, Transition,
     record::{
         AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
-        LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
+        HookRecord, LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
         ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
@@ -290,6 +290,32 @@ impl ApprovalStore for MemoryStore {
         not_here()
     }
     async fn expired_approvals(&self, _: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
+        not_here()
+    }
+}
+
+#[async_trait::async_trait]
+impl HookStore for MemoryStore {
+    async fn claim_start(
+        &self,
+        _: &StartClaim,
+    ) -> Result<Result<(ExecutionId, SessionId), Created<ExecutionRecord>>, StoreError> {
+        not_here()
+    }
+
+    async fn ask_hook(&self, _: &HookQuestion) -> Result<HookQuestionState, StoreError> {
+        not_here()
+    }
+
+    async fn answer_hook(&self, _: &HookQuestion, _: &HookAnswer) -> Result<HookAnswer, StoreError> {
+        not_here()
+    }
+
+    async fn hook_answers(&self, _: ExecutionId) -> Result<Vec<HookAnswer>, StoreError> {
+        not_here()
+    }
+
+    async fn hook_audit(&self, _: u32) -> Result<Vec<HookRecord>, StoreError> {
         not_here()
     }
 }

@@ -1,0 +1,42 @@
+-- The IDs of starts whose hooks are being asked, by the client's key. A repeated request gets the same IDs. Rows are
+-- removed after an hour.
+CREATE TABLE hook_starts (
+  tenant       TEXT   NOT NULL,
+  principal    TEXT   NOT NULL,
+  request_id   TEXT   NOT NULL,
+  request_hash BYTEA  NOT NULL,
+  execution_id TEXT   NOT NULL,
+  session_id   TEXT   NOT NULL,
+  made         BIGINT NOT NULL,
+  PRIMARY KEY (tenant, principal, request_id)
+);
+CREATE INDEX hook_starts_by_age ON hook_starts (made);
+
+-- The questions to hooks, each with its answer. A question is asked once. Rows are removed an hour after `until`, when
+-- their execution has ended or was never stored.
+CREATE TABLE hook_questions (
+  execution_id TEXT   NOT NULL,
+  hook         TEXT   NOT NULL,
+  binding      BYTEA  NOT NULL,
+  -- A question without an answer at this time counts as unanswered.
+  until        BIGINT NOT NULL,
+  -- JSON. NULL until the hook has answered.
+  answer       TEXT,
+  PRIMARY KEY (execution_id, hook, binding)
+);
+CREATE INDEX hook_questions_by_age ON hook_questions (until);
+
+-- The answers of hooks. Refers to no other table, as the rest of the audit.
+CREATE TABLE audit_hooks (
+  sequence     BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  execution_id TEXT   NOT NULL,
+  session_id   TEXT   NOT NULL,
+  tenant       TEXT   NOT NULL,
+  principal    TEXT   NOT NULL,
+  -- JSON, as in hook_questions.
+  answer       TEXT   NOT NULL,
+  at           BIGINT NOT NULL
+);
+
+CREATE TRIGGER audit_hooks_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_hooks
+  FOR EACH STATEMENT EXECUTE FUNCTION audit_stays();

@@ -94,10 +94,11 @@ fn paths(text: &[u8], directory: &Path, refusals: &Refusals) -> Vec<Violation> {
     found
 }
 
-/// Returns the end of a stream, or an empty text if it cannot be read.
+/// Returns the whole lines at the end of a stream. Empty if it cannot be read.
 fn tail(stream: &StreamSpool) -> Vec<u8> {
     let mut text = Vec::new();
-    let mut at = stream.state().total.saturating_sub(TAIL);
+    let begin = stream.state().total.saturating_sub(TAIL);
+    let mut at = begin;
     loop {
         match stream.read(at, TAIL as usize) {
             Ok(Piece::Data(data)) => {
@@ -105,12 +106,16 @@ fn tail(stream: &StreamSpool) -> Vec<u8> {
                 text.extend(data);
             }
             Ok(Piece::Gap { to }) => at = to,
-            Ok(Piece::End(_)) => return text,
+            Ok(Piece::End(_)) => break,
             Err(error) => {
                 tracing::warn!(%error, "refused paths are not reported: the output cannot be read");
                 return Vec::new();
             }
         }
+    }
+    match text.iter().position(|byte| *byte == b'\n') {
+        Some(end) if begin > 0 => text.split_off(end),
+        _ => text,
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Complaint {
     pub(super) error: PathError,
 }
 
-/// Returns the messages in a text, the last lines first. The first line may be incomplete.
+/// Returns the messages in a text, the last lines first.
 pub(super) fn complaints(text: &[u8]) -> impl Iterator<Item = Complaint> {
     text.rsplit(|byte| *byte == b'\n')
         .take(LINES)

@@ -32,13 +32,18 @@ pub struct Notification {
 /// The system call's error; `EBUSY` if a filter with a listener applies already, `EINVAL` before Linux 5.0.
 pub fn add_filter(program: &[libc::sock_filter], listener: bool) -> Result<Option<OwnedFd>, Errno> {
     let length = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     if !listener {
-        return add(program, length, 0).map(drop).map(|()| None);
+        // As bubblewrap does. Some containers forbid the other call.
+        let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
+        add(libc::SYS_prctl, [libc::PR_SET_SECCOMP.unsigned_abs().into(), mode], &program)?;
+        return Ok(None);
     }
     // Without the second flag, which Linux has since 5.19, a signal handler can interrupt a refused call.
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    let number = match add(program, length, flags | WAIT_KILLABLE) {
-        Err(Errno::INVAL) => add(program, length, flags)?,
+    let with = |flags| add(libc::SYS_seccomp, [libc::SECCOMP_SET_MODE_FILTER.into(), flags], &program);
+    let number = match with(flags | WAIT_KILLABLE) {
+        Err(Errno::INVAL) => with(flags)?,
         other => other?,
     };
     let number = i32::try_from(number).map_err(|_| Errno::BADF)?;
@@ -47,12 +52,17 @@ pub fn add_filter(program: &[libc::sock_filter], listener: bool) -> Result<Optio
     Ok(Some(unsafe { OwnedFd::from_raw_fd(number) }))
 }
 
-fn add(program: &[libc::sock_filter], length: u16, flags: libc::c_ulong) -> Result<libc::c_long, Errno> {
-    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the kernel only reads `program` and the `len` instructions that it points to. Both are live
-    // during the call, and the length is that of the slice.
-    let result =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+/// Makes a call that adds a filter, with its first two arguments.
+fn add(
+    call: libc::c_long,
+    words: [libc::c_ulong; 2],
+    program: &libc::sock_fprog,
+) -> Result<libc::c_long, Errno> {
+    let [first, second] = words;
+    // SAFETY: both callers pass arguments with which the kernel only reads `program` and the `len`
+    // instructions that it points to. `program` is live, and `add_filter` borrows the instructions, whose
+    // number is `len`, during the call.
+    let result = unsafe { libc::syscall(call, first, second, std::ptr::from_ref(program)) };
     if result < 0 { Err(last_errno()) } else { Ok(result) }
 }
 

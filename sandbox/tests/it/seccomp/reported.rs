@@ -80,6 +80,13 @@ fn without_notifications_the_answers_are_the_same_and_nothing_is_counted() {
 }
 
 #[test]
+fn a_command_that_may_write_no_file_is_refused_the_same_calls() {
+    let (mut host, _directory) = host();
+    host.limits.fsize = Some(0);
+    assert_eq!(host.sh(SOME).stdout, answers());
+}
+
+#[test]
 fn a_killed_command_has_its_count() {
     let (host, _directory) = host();
     let running = host.start(&host.session(), &host.spec("/mnt/mount; echo ready; sleep 1000"));

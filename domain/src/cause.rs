@@ -188,9 +188,10 @@ pub struct ExecutionResult {
 /// An action that a layer of the sandbox detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The layer: `protected_names`, `git`, `disk`, ...
+    /// The layer: `protected_names`, `git`, `disk`, `network`, `seccomp`, `resources`, `masks`, `mounts`, `landlock`.
     pub layer: String,
-    /// A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, ...
+    /// A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, `path`, ... In the layer
+    /// `seccomp`, the name of the system call.
     pub kind: String,
     /// An absolute path inside the sandbox. Empty if the violation does not concern a path.
     pub path: Vec<u8>,
@@ -211,6 +212,18 @@ pub enum ViolationAction {
     Quarantined,
     /// The execution failed.
     Failed,
+}
+
+impl ViolationAction {
+    /// Returns the stable name, as in traces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reported => "reported",
+            Self::Quarantined => "quarantined",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl ExecutionResult {

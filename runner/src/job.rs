@@ -7,6 +7,7 @@
 mod disk;
 mod disk_space;
 mod handle;
+mod refusals;
 mod result;
 mod rules;
 mod running;
@@ -22,7 +23,7 @@ use std::{
 
 use airlock_domain::{ExecutionResult, Grant, Requirement, Signal, Started as Began};
 use airlock_sandbox::{
-    HOME, LaunchSpec, Mask, Network, Profile, Running, Shape,
+    HOME, LaunchSpec, Mask, MaskOrigin, Network, Profile, Refusals, Running, Shape,
     env::outside,
     protect::{Grounds, Use, planted},
 };
@@ -91,6 +92,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         ..result
     };
     telemetry::ended(&span, &result);
+    result.violations.iter().for_each(|violation| telemetry::violation(&span, violation));
     result
 }
 
@@ -104,6 +106,8 @@ struct Started {
     disk: Option<DiskWatch>,
     /// `None` if the command has no network access.
     egress: Option<Egress>,
+    /// `None` if the command runs outside the sandbox.
+    refusals: Option<Refusals>,
 }
 
 /// Starts the command. Blocks until the command runs, or has definitely not started.
@@ -117,8 +121,10 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     let open = session;
     let (profile, mut masks) = rules::resolve(profile, session, watch.still())?;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
+    let of_rules = masks.len();
     // After the rules' masks, so that protected names win if both name the same path.
     masks.extend(watch.masks());
+    let of_names = masks.len();
     // Last, so that they apply to every path that the profile's rules show.
     masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
@@ -148,13 +154,27 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     let disk =
         (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.disk_space, open, job.id));
     // The grant requests this explicitly, within the floor. It is never a fallback for a failed sandbox.
-    let running = if grant.unsandboxed {
+    let (running, refusals) = if grant.unsandboxed {
         let env = outside(spec.env.clone(), &session.directories);
-        tools.launcher.start_outside(&session, &limits, &LaunchSpec { env, masks: Vec::new(), ..spec })?
+        let spec = LaunchSpec { env, masks: Vec::new(), ..spec };
+        (tools.launcher.start_outside(&session, &limits, &spec)?, None)
     } else {
-        tools.launcher.start(&profile, &session, &limits, &spec)?
+        let running = tools.launcher.start(&profile, &session, &limits, &spec)?;
+        let masks = with_origins(spec.masks, of_rules, of_names);
+        let refusals = Refusals::new(&profile, spec.shape, masks, running.landlock);
+        (running, Some(refusals))
     };
-    Ok(Started { running, watch, spool, writers, disk, egress })
+    Ok(Started { running, watch, spool, writers, disk, egress, refusals })
+}
+
+/// Adds the origin of each mask: path rules up to one position, protected names up to another, then planted programs.
+fn with_origins(masks: Vec<Mask>, of_rules: usize, of_names: usize) -> Vec<(MaskOrigin, Mask)> {
+    let origin = |position| match position {
+        position if position < of_rules => MaskOrigin::PathRules,
+        position if position < of_names => MaskOrigin::ProtectedNames,
+        _ => MaskOrigin::Planted,
+    };
+    masks.into_iter().enumerate().map(|(position, mask)| (origin(position), mask)).collect()
 }
 
 /// Makes the command's pipe or terminal available to writers. If it cannot be used, it is closed, and the command's
@@ -175,7 +195,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 
 /// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
-    let Started { running, watch, spool, writers, disk, egress } = started;
+    let Started { running, watch, spool, writers, disk, egress, refusals } = started;
     let serving = egress.map(|egress| egress.serve(&running.control, job.handle.questions.clone()));
     let stop = match Stop::new() {
         Ok(stop) => stop,
@@ -210,7 +230,10 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
         Ok(ended) => {
             let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
             let next = Arc::clone(&job);
-            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch, disk.as_deref()));
+            let whole = spawn_blocking(move || {
+                let refused = refusals::violations(&job, &spool, &ended, refusals.as_ref());
+                result::of(&job, &spool, ended, watch, (disk.as_deref(), refused))
+            });
             let whole = whole.await;
             // Not awaited: the next command either finds the result or searches itself.
             drop(spawn_blocking(move || rules::look_ahead(&next)));

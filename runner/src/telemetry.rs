@@ -6,7 +6,7 @@ mod metrics;
 
 use std::path::Path;
 
-use airlock_domain::{Cause, Connection, ExecutionId, ExecutionResult};
+use airlock_domain::{Cause, Connection, ExecutionId, ExecutionResult, Violation};
 use airlock_telemetry::{CollectorTls, Level, Settings, adopt, fail};
 use opentelemetry::{KeyValue, trace::Status};
 use tracing::Span;
@@ -121,6 +121,16 @@ pub(crate) fn connection(span: &Span, connection: &Connection) {
         KeyValue::new("airlock.connection.seconds", connection.duration.as_secs_f64()),
     ];
     span.add_event("connection", attributes);
+}
+
+/// Adds a violation to the span of a command. The path is part of the command, so it is left out.
+pub(crate) fn violation(span: &Span, violation: &Violation) {
+    let attributes = vec![
+        KeyValue::new("airlock.violation.layer", violation.layer.clone()),
+        KeyValue::new("airlock.violation.kind", violation.kind.clone()),
+        KeyValue::new("airlock.violation.action", violation.action.name()),
+    ];
+    span.add_event("violation", attributes);
 }
 
 /// Records that a step of a command has failed.

@@ -57,7 +57,7 @@ pub(crate) fn compile(lists: &Lists, arch: &Arch, given: Given) -> Vec<u8> {
     for group in lists.refused.iter().filter(|group| on(arch, group.only.as_deref())) {
         for call in &group.calls {
             program.push(branch(number(arch, call), 0, 1));
-            program.push(answer(errno(&group.errno)));
+            program.push(answer(if group.report { watched(&group.errno) } else { errno(&group.errno) }));
         }
     }
     for group in lists.allow.iter().filter(|group| on(arch, group.only.as_deref())) {
@@ -131,6 +131,16 @@ fn number(arch: &Arch, call: &str) -> u32 {
 }
 
 fn errno(name: &str) -> SeccompAction {
+    SeccompAction::Errno(error_number(name))
+}
+
+/// Returns the answer to a reported call. Without a tracer, the kernel refuses it with ENOSYS. The filter of process 1
+/// selects the error, which takes precedence. The number is for readers of the filter only.
+fn watched(name: &str) -> SeccompAction {
+    SeccompAction::Trace(error_number(name))
+}
+
+fn error_number(name: &str) -> u32 {
     let number = match name {
         "EAFNOSUPPORT" => libc::EAFNOSUPPORT,
         "ENOSYS" => libc::ENOSYS,
@@ -138,7 +148,17 @@ fn errno(name: &str) -> SeccompAction {
         "EPERM" => libc::EPERM,
         _ => panic!("no error `{name}`"),
     };
-    SeccompAction::Errno(number.unsigned_abs())
+    number.unsigned_abs()
+}
+
+/// Returns one line for each reported call: its name, its number, its error, and the reason of its refusal.
+pub(crate) fn reported(lists: &Lists, arch: &Arch) -> String {
+    let groups = lists.refused.iter().filter(|group| group.report && on(arch, group.only.as_deref()));
+    let lines = groups.flat_map(|group| {
+        let (errno, why) = (error_number(&group.errno), &group.why);
+        group.calls.iter().map(move |call| format!("{call} {} {errno} {why}\n", number(arch, call)))
+    });
+    lines.collect()
 }
 
 fn statement(code: u16, k: u32) -> sock_filter {

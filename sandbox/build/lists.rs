@@ -82,10 +82,13 @@ pub(crate) enum Value {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refused {
-    why: String,
+    pub(crate) why: String,
     pub(crate) calls: Vec<String>,
     pub(crate) errno: String,
     pub(crate) only: Option<String>,
+    /// Whether a command's result names the call.
+    #[serde(default)]
+    pub(crate) report: bool,
 }
 
 impl Alternative {

@@ -44,11 +44,14 @@ fn shared(out: &Path) -> &Path {
     out.ancestors().nth(4).unwrap_or(out)
 }
 
-/// Writes one filter for each architecture and each choice of a profile.
+/// Writes one filter for each architecture and each choice of a profile, and the reported calls of each architecture.
 fn filters(lists: &Path, out: &Path) {
     println!("cargo::rerun-if-changed={}", lists.display());
     let lists = lists::read(lists);
     for arch in filter::ARCHS {
+        let path = out.join(format!("reported-{}", arch.name));
+        let _ = fs::remove_file(&path);
+        fs::write(path, filter::reported(&lists, &arch)).expect("the directory that cargo made");
         for unix in [false, true] {
             for netlink_route in [false, true] {
                 let given = lists::Given { unix, netlink_route };

@@ -58,6 +58,11 @@ impl Cgroups {
         self.tree.as_ref().ok().map(|tree| Cgroup::make(tree, limits)).transpose()
     }
 
+    /// Returns the number by which RLIMIT_NPROC can exceed the limit of processes, because the cgroup enforces it.
+    pub(crate) fn beyond_processes(&self) -> u64 {
+        self.tree.as_ref().is_ok_and(|tree| tree.has("pids")).into()
+    }
+
     pub(crate) fn not_enforced(&self) -> Vec<NotEnforced> {
         match &self.tree {
             Ok(tree) => tree.missing().to_vec(),

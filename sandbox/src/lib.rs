@@ -18,6 +18,7 @@ mod obeyed;
 mod paths;
 mod profile;
 pub mod protect;
+mod refusals;
 mod report;
 mod running;
 mod runtime;
@@ -41,12 +42,13 @@ pub use mask::{MAX_MASKS, Mask, MaskKind, SessionDirectory};
 pub use obeyed::{SettingsFormat, git_includes, named_setting};
 pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RuleScope};
 pub use profile::{Bind, PathRules, Profile, Root, RootCover, Sockets, Symlink};
+pub use refusals::{MaskOrigin, PathError, Refusals, RefusedPath};
 pub use report::{
     CapabilityReport, Check, InstalledShell, LAYER_NAMES, LAYERS, Layer, State, layer, unusable,
 };
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use runtime::bash_env;
-pub use seccomp::filter as seccomp_filter;
+pub use seccomp::{RefusedCall, filter as seccomp_filter};
 pub use session::{
     DirectoryError, Session, SessionDirectories, SessionNet, SessionSockets, UidIsolation, UidRange,
     change_owner_of_tree,

@@ -105,6 +105,7 @@ impl Launcher {
             [SESSION, READER].map(|shape| self.observe(profile, &session, shape, &targets.wanted));
         let (in_session, as_reader) = (in_session?, as_reader?);
         let landlock = as_reader.landlock;
+        checks.push(host::violations(self, in_session.counts_calls && as_reader.counts_calls, landlock));
         let [in_session, as_reader] = [&in_session, &as_reader].map(|observation| Observations {
             sight: &observation.sight,
             here: &here,

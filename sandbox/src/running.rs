@@ -14,11 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::send_frame;
+use airlock_init::ledger::Ledger;
 use airlock_init::wire::{self, Landlock, ToInit};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::cgroup::Cgroup;
 use crate::launcher::Tie;
+use crate::seccomp::RefusedCall;
 
 /// A started sandbox.
 #[derive(Debug)]
@@ -119,9 +121,19 @@ pub struct Waiter {
     pub(crate) diagnostics: OwnedFd,
     pub(crate) started_at: Instant,
     pub(crate) waited: bool,
+    /// The count of refused system calls. `None` outside a sandbox.
+    pub(crate) ledger: Option<Ledger>,
     /// Keeps the thread that forked the sandbox alive. The sandbox ends with this thread.
     #[expect(dead_code, reason = "held for its life")]
     pub(crate) tie: Tie,
+}
+
+impl Waiter {
+    /// Reports whether system calls that the filter refuses are counted.
+    #[must_use]
+    pub fn counts_refused_calls(&self) -> bool {
+        self.ledger.as_ref().is_some_and(Ledger::counts_refusals)
+    }
 }
 
 /// The end of a command. All processes of its sandbox have ended.
@@ -142,6 +154,10 @@ pub struct Ended {
     pub peak_memory: Option<PeakMemory>,
     /// The time from the start of the shell to the end of all processes.
     pub elapsed: Duration,
+    /// The system calls that the filter refused, as far as they are counted. Known for killed commands too.
+    pub refused_calls: Vec<RefusedCall>,
+    /// How often the limit of processes prevented a new one. 0 if the cgroup does not count them.
+    pub processes_refused: u64,
 }
 
 /// The peak memory of a command.

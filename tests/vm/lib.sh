@@ -94,6 +94,7 @@ out_of_memory() { # COMMAND
     said=$(result "$(start_small "$1")")
     echo "$said"
     jq -e '.cause.code == "OOM_KILLED"' <<<"$said" || fail "it did not end as OOM_KILLED"
+    jq -e '.violations | any(.layer == "resources" and .kind == "memory")' <<<"$said" || fail "it is not reported"
     jq -e --argjson mib $MIB '.peak_memory > 50 * $mib and .peak_memory <= 64 * $mib' <<<"$said" || fail "its peak"
     [ "$(runner_pid)" = "$before" ] || fail "the runner did not outlive it"
     [ "$(inside --profile vm_small -- 'echo on')" = on ] || fail "no command runs any more"

@@ -1830,8 +1830,9 @@ type Note struct {
 	sizeCache     protoimpl.SizeCache
 	unknownFields protoimpl.UnknownFields
 
-	// A stable name: processes_ended, directory_reset, protected_name, no_network, network_refused, network_warned, no_proxy,
-	// output_cut, output_shortened, snapshot_missing. In `Decision.warning_notes`, the name of a warning.
+	// A stable name: processes_ended, directory_reset, protected_name, sandbox_refused, no_network, network_refused,
+	// network_warned, no_proxy, output_cut, output_shortened, snapshot_missing. In `Decision.warning_notes`, the name of a
+	// warning.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// One line, at most 1 KiB.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -2215,15 +2216,17 @@ func (x *OutputImage) GetDataUri() bool {
 	return false
 }
 
-// An action that a layer of the sandbox detected.
+// An action that a layer of the sandbox detected or refused.
 type Violation struct {
 	state         protoimpl.MessageState
 	sizeCache     protoimpl.SizeCache
 	unknownFields protoimpl.UnknownFields
 
-	// The layer: `protected_names`, `git`, `disk`, ...
+	// The layer: `protected_names`, `git`, `disk`, `network`, `seccomp`, `resources`, `masks`, `mounts`, `landlock`. In the
+	// last three, a program reported the refusal, and the sandbox does refuse the path.
 	Layer string `protobuf:"bytes,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, ...
+	// A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, `path`, ... In the layer
+	// `seccomp`, the name of the system call.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// An absolute path inside the sandbox. Empty if the violation does not concern a path.
 	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`

@@ -135,16 +135,18 @@ pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> Execu
     with_output(result, spool)
 }
 
-/// Returns the result of a job that ended. Reads the session's directory and scans its workspace.
+/// Returns the result of a job that ended. `refused` are the refusals of the sandbox. Reads the session's directory and
+/// scans its workspace.
 pub(super) fn of(
     job: &Job,
     spool: &JobSpool,
     ended: Ended,
     watch: Watch,
-    disk: Option<&DiskWatch>,
+    (disk, refused): (Option<&DiskWatch>, Vec<Violation>),
 ) -> ExecutionResult {
     let (directory, directory_report) = directory(job, &ended);
     let (mut violations, failure) = watch.finish();
+    violations.splice(0..0, refused);
     violations.splice(0..0, disk.map(DiskWatch::violations).unwrap_or_default());
     violations.splice(0..0, job.handle.unkept().map(unkept));
     // The last violation states how many more there were.

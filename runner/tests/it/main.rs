@@ -31,3 +31,4 @@ mod silence;
 mod snapshots;
 mod terminal;
 mod vault;
+mod violations;

@@ -5,6 +5,8 @@
 
 pub mod frame;
 pub mod grace;
+pub mod ledger;
+pub mod refusal;
 pub mod sight;
 pub mod sys;
 pub mod wire;

@@ -5,11 +5,12 @@
 //! interpret output, and must not outlive the shell by more than [`Grace`] allows.
 
 mod setup;
+mod watch;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use airlock_init::frame::{recv_frame, send_frame};
 use airlock_init::grace::{Grace, Look};
+use airlock_init::ledger::Ledger;
 use airlock_init::sys;
 use airlock_init::wire::{self, Access, End, Landlock, MAX_CWD, Report, Status, Step, ToInit};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -34,6 +36,7 @@ use landlock::{
     path_beneath_rules,
 };
 use setup::Terminal;
+use watch::Watch;
 
 /// The interval between checks for processes that outlive the shell: the first and the longest.
 const LEFTOVER_POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
@@ -51,7 +54,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     send_frame(control.as_fd(), &Report::Ready, &[own.as_fd()]).at(Step::Message)?;
     drop(own);
 
-    let (message, fds) = recv_frame(control.as_fd()).at(Step::Message)?;
+    let (message, mut fds) = recv_frame(control.as_fd()).at(Step::Message)?;
     let ToInit::Start(spec) = message else {
         return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
@@ -63,8 +66,13 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
         true => restrict_by_landlock(&spec.access).at(Step::Landlock)?,
         false => Landlock { abi: 0, tcp_denied: false },
     };
+    let watch = match sandboxed {
+        true => Watch::begin(&spec.watched, ledger(&mut fds)?)?,
+        false => None,
+    };
     let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
-    thread::Builder::new().stack_size(64 << 10).spawn(move || listen(listener.as_fd())).at(Step::Prepare)?;
+    let listen = move || listen(listener.as_fd(), watch);
+    thread::Builder::new().stack_size(64 << 10).spawn(listen).at(Step::Prepare)?;
     let shell = setup::start(&spec, fds, terminal.as_ref())?;
     let controlling: Vec<_> = terminal.iter().map(Terminal::controlling).collect();
     send_frame(control.as_fd(), &Report::Started(landlock), &controlling).at(Step::Message)?;
@@ -87,9 +95,21 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(status.as_exit_code()))
 }
 
-/// Handles the runner's messages while the shell runs. If the runner has ended, everything ends.
-fn listen(control: BorrowedFd<'_>) {
-    while let Ok((message, _)) = recv_frame(control) {
+/// Returns the ledger, the last descriptor of a start in a sandbox.
+fn ledger(fds: &mut Vec<OwnedFd>) -> Result<Ledger, Failure> {
+    let last = fds.pop().ok_or_else(|| Failure::new(Step::Message, "a start needs a ledger"))?;
+    Ok(Ledger::received(last))
+}
+
+/// Handles the runner's messages while the shell runs, and answers refused system calls between them. If the runner has
+/// ended, everything ends.
+fn listen(control: BorrowedFd<'_>, mut watch: Option<Watch>) {
+    loop {
+        if watch.as_mut().is_some_and(|watch| watch.answer_until(control).is_err()) {
+            // Nothing is counted from now on. The kernel refuses the calls itself.
+            watch = None;
+        }
+        let Ok((message, _)) = recv_frame(control) else { break };
         // If the signal fails, no process remains, and the sandbox ends soon.
         match message {
             ToInit::Terminate => {

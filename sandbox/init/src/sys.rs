@@ -1,4 +1,5 @@
-//! The system calls that no safe wrapper covers. This is the only module of the workspace in which `unsafe` is allowed.
+//! The system calls that no safe wrapper covers. This module and its submodule are the only ones of the workspace in
+//! which `unsafe` is allowed.
 //!
 //! Must not grow: use `nix` or `rustix` for every call that they offer.
 #![expect(unsafe_code, reason = "no safe wrapper provides these calls in the required form")]
@@ -11,6 +12,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::Pid;
+
+pub mod notify;
 
 /// Marks every descriptor from `first` on close-on-exec.
 ///

@@ -6,6 +6,8 @@ mod step;
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::WatchedCall;
+
 pub use step::{Fault, Step};
 
 /// The argument for the launch step on the host.
@@ -336,7 +338,8 @@ pub struct TerminalSize {
     pub cols: u16,
 }
 
-/// The program that process 1 starts. Stdin, stdout and stderr come with it, unless it gets a terminal.
+/// The program that process 1 starts. Stdin, stdout and stderr come with it, unless it gets a terminal. In a sandbox the
+/// [ledger](crate::ledger) follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSpec {
     /// The shell.
@@ -364,6 +367,8 @@ pub struct StartSpec {
     pub access: Access,
     /// If set, a terminal is created as its input and output.
     pub terminal: Option<TerminalSize>,
+    /// The calls whose refusals are counted in the ledger. Empty outside a sandbox.
+    pub watched: Vec<WatchedCall>,
 }
 
 /// A message from the runner's side to process 1.

@@ -34,6 +34,8 @@ pub(crate) struct Usage {
     pub(crate) peak_memory: Option<u64>,
     /// Whether the kernel has killed processes because memory ran out.
     pub(crate) oom_killed: bool,
+    /// How often the limit of processes prevented a new one.
+    pub(crate) processes_refused: u64,
 }
 
 /// A sandbox's cgroup. Dropping it kills its processes and removes it.
@@ -139,6 +141,7 @@ fn usage(directory: &Path) -> io::Result<Usage> {
         system: time("system_usec"),
         peak_memory,
         oom_killed: number(&events, "oom_kill").is_some_and(|count| count > 0),
+        processes_refused: read("pids.events").ok().and_then(|text| number(&text, "max")).unwrap_or(0),
     })
 }
 

@@ -73,6 +73,7 @@ pub(super) fn start(spec: &LaunchSpec, limits: &Limits, directory: &Path) -> Sta
             Stdin::Terminal(size) => Some(size),
             Stdin::Null | Stdin::Pipe => None,
         },
+        watched: Vec::new(),
     }
 }
 

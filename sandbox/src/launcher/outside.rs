@@ -55,7 +55,7 @@ impl Launcher {
         };
         let spec = LaunchSpec { cwd, ..spec.clone() };
         let directory = command_directory(&session.directories);
-        self.run(session, limits, &spec, &directory, || {
+        self.run(session, limits, &spec, (&directory, Vec::new()), || {
             self.prepare_outside(&session.directories, ids, limits)
         })
     }

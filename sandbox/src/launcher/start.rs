@@ -12,6 +12,8 @@ use std::time::Instant;
 
 use airlock_faults::{Point, hit};
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
+use airlock_init::ledger::Ledger;
+use airlock_init::refusal::WatchedCall;
 use airlock_init::wire::{
     COMMAND_DIRECTORY, HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
 };
@@ -53,23 +55,31 @@ impl Launcher {
         spec: &LaunchSpec,
     ) -> Result<Running, LaunchError> {
         let directory = Path::new(COMMAND_DIRECTORY);
-        self.run(session, limits, spec, directory, || self.prepare(profile, session, limits, spec))
+        let watched = seccomp::watched();
+        self.run(session, limits, spec, (directory, watched), || self.prepare(profile, session, limits, spec))
     }
 
-    /// Sends the command to the sandbox from `prepare`. The files that its shell reads are in `directory`.
+    /// Sends the command to the sandbox from `prepare`. The files that its shell reads are in `directory`. Refusals of
+    /// the `watched` calls are counted.
     pub(super) fn run(
         &self,
         session: &Session,
         limits: &Limits,
         spec: &LaunchSpec,
-        directory: &Path,
+        (directory, watched): (&Path, Vec<WatchedCall>),
         prepare: impl FnOnce() -> Result<Waiter, LaunchError>,
     ) -> Result<Running, LaunchError> {
         check(spec)?;
         self.check_ids(session.ids)?;
         hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
-        let start = building::start(spec, limits, directory);
+        waiter.ledger = match watched.is_empty() {
+            true => None,
+            false => Some(Ledger::create().map_err(|source| failed("file in memory", source))?),
+        };
+        let mut start = StartSpec { watched, ..building::start(spec, limits, directory) };
+        // Then the cgroup refuses first, at the same number of processes, and counts it.
+        start.limits.nproc = start.limits.nproc.saturating_add(self.cgroups.beyond_processes());
         let (streams, landlock) = match spec.stdin {
             Stdin::Terminal(_) => on_terminal(&waiter, start)?,
             Stdin::Null | Stdin::Pipe => {
@@ -157,7 +167,8 @@ pub(super) fn ready(
     let killed = AtomicBool::new(false);
     let handles = Handles { socket: Mutex::new(socket), init, child, killed, cgroup };
     let started_at = Instant::now();
-    Ok(Waiter { handles: Arc::new(handles), pid, status, diagnostics, started_at, waited: false, tie })
+    let handles = Arc::new(handles);
+    Ok(Waiter { handles, pid, status, diagnostics, started_at, waited: false, ledger: None, tie })
 }
 
 /// Returns the directories that the launch step mounts for the session's uid, with the overlays of each.
@@ -215,7 +226,8 @@ fn order(
 ) -> Result<(Landlock, Vec<OwnedFd>), LaunchError> {
     let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
     let start = ToInit::Start(Box::new(start));
-    let fds: Vec<_> = ends.iter().map(AsFd::as_fd).collect();
+    let ledger = waiter.ledger.iter().map(Ledger::as_fd);
+    let fds: Vec<_> = ends.iter().map(AsFd::as_fd).chain(ledger).collect();
     // An incomplete message starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
     hit(Point::SandboxStep, &"ordered");

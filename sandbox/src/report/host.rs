@@ -5,6 +5,8 @@
 
 use std::process::Command;
 
+use airlock_init::wire::Landlock;
+
 use super::facts::Facts;
 use super::layers::{Check, lost};
 use super::observe::NotObserved;
@@ -123,6 +125,34 @@ pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
         Some(gap) => Check::missing(name, &gap.cause, lost(name), REMEDY),
     };
     ["cgroup", "memory", "swap", "pids", "cpu", "io"].map(check).into()
+}
+
+/// Checks how refusals of the sandbox become violations of a result. `counts_calls`: process 1 counts refused calls.
+pub(super) fn violations(launcher: &Launcher, counts_calls: bool, landlock: Landlock) -> Check {
+    let gaps = launcher.limits_not_enforced();
+    let counts = |limit| !gaps.iter().any(|gap| gap.limit == limit || gap.limit == "cgroup");
+    let layers = [
+        ("seccomp", counts_calls, "counted by process 1"),
+        ("resources", counts("pids") && counts("memory"), "counted by the cgroup"),
+        ("landlock", landlock.files(), "from messages of programs"),
+        ("masks and mounts", true, "from messages of programs"),
+        ("network", true, "by the proxy"),
+        ("protected_names, git and disk", true, "by the runner"),
+    ];
+    let said = |wanted: bool| {
+        let lines = layers.iter().filter(|(_, reports, _)| *reports == wanted);
+        lines.map(|(name, _, how)| format!("{name} {how}")).collect::<Vec<_>>().join("; ")
+    };
+    match said(false) {
+        missing if missing.is_empty() => Check::ok("violations", said(true)),
+        missing => Check::degraded(
+            "violations",
+            said(true),
+            format!("these refusals are not in results: {missing}"),
+            "run a kernel from 5.14 on with Landlock, without a container runtime that receives seccomp \
+             notifications, and give the runner its own cgroup (`Delegate=yes`)",
+        ),
+    }
 }
 
 /// Checks the version of git that commands use.

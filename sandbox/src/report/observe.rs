@@ -125,6 +125,15 @@ pub(super) struct Observation {
     pub(super) owner: Option<u32>,
     /// The active Landlock restrictions, as reported by process 1.
     pub(super) landlock: Landlock,
+    /// Whether process 1 counts refused system calls.
+    pub(super) counts_calls: bool,
+}
+
+/// The output of a check that exited with 0.
+struct Said {
+    text: String,
+    landlock: Landlock,
+    counts_calls: bool,
 }
 
 impl Launcher {
@@ -139,27 +148,28 @@ impl Launcher {
         let wanted = serde_json::to_string(wanted).map_err(NotObserved::unknown)?;
         let command =
             format!("(: > {WORKSPACE}/{MADE}) 2>/dev/null\n{INSIDE_INIT} {MODE_LOOK} {}", quoted(&wanted));
-        let (text, landlock) = self.output_of(profile, session, shape, (Shell::Bash, &command))?;
+        let said = self.output_of(profile, session, shape, (Shell::Bash, &command))?;
+        let Said { text, landlock, counts_calls } = said;
         let sight = serde_json::from_str(&text).map_err(NotObserved::unknown)?;
         let made = fs::symlink_metadata(session.directories.workspace.join(MADE));
-        Ok(Observation { sight, owner: made.ok().map(|file| file.uid()), landlock })
+        Ok(Observation { sight, owner: made.ok().map(|file| file.uid()), landlock, counts_calls })
     }
 
-    /// Returns the output of a command in a sandbox with this shape, and its Landlock restrictions. Returns
-    /// [`NotObserved`] if the command does not exit with 0 within [`MOST`].
+    /// Returns the output of a command in a sandbox with this shape. Returns [`NotObserved`] if the command does not exit
+    /// with 0 within [`MOST`].
     fn output_of(
         &self,
         profile: &Profile,
         session: &Session,
         shape: Shape,
         (shell, command): (Shell, &str),
-    ) -> Result<(String, Landlock), NotObserved> {
+    ) -> Result<Said, NotObserved> {
         let spec = spec(profile, shape, shell, command)?;
         let running =
             self.start(profile, session, &Limits::default(), &spec).map_err(|e| NotObserved::from(&e))?;
-        let landlock = running.landlock;
+        let (landlock, counts_calls) = (running.landlock, running.waiter.counts_refused_calls());
         match ended(running) {
-            (Ok(text), Cause::Exited(0)) => Ok((text, landlock)),
+            (Ok(text), Cause::Exited(0)) => Ok(Said { text, landlock, counts_calls }),
             (Ok(_), Cause::SandboxFailed { step, detail }) => {
                 Err(NotObserved::unknown(format!("{step}: {detail}")))
             }

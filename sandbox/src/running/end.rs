@@ -17,6 +17,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::{Cause, Ended, PeakMemory, PeakSource, Waiter};
 use crate::cgroup::{Cgroup, Usage};
+use crate::seccomp;
 use crate::status::{exit_code, read_rest};
 
 impl Waiter {
@@ -56,6 +57,8 @@ impl Waiter {
             leftovers: trusted.as_ref().is_some_and(|end| end.leftovers),
             peak_memory: peak_memory(usage, trusted.as_ref()),
             cwd: trusted.and_then(|end| end.cwd).map(|path| PathBuf::from(OsString::from_vec(path))),
+            refused_calls: self.ledger.as_ref().map(seccomp::refused).unwrap_or_default(),
+            processes_refused: usage.map_or(0, |usage| usage.processes_refused),
             cause,
             user,
             system,

@@ -95,12 +95,12 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
     let word = ["un", "safe"].concat();
     let found: Vec<String> = rust()
         .iter()
-        .filter(|(path, _)| path != "sandbox/init/src/sys.rs")
+        .filter(|(path, _)| path != "sandbox/init/src/sys.rs" && path != "sandbox/init/src/sys/notify.rs")
         .flat_map(|(path, text)| code(text).map(move |(number, line)| (path, number, line)))
         .filter(|(_, _, line)| line.contains(&format!("{word} {{")) || line.contains(&format!("{word} fn")))
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();
-    assert_none(&found, "unsafe code is in sandbox/init/src/sys.rs only");
+    assert_none(&found, "unsafe code is in sandbox/init/src/sys.rs and its submodule only");
     for library in [
         "domain",
         "proto",

@@ -52,6 +52,8 @@ check_a_fork_bomb_is_stopped_and_the_machine_goes_on() {
     [ "$(runner_pid)" = "$before" ] || fail "the runner was started again"
     airlock kill --token-file $TOKEN "$id"
     airlock wait --token-file $TOKEN "$id" || true
+    airlock show --token-file $TOKEN --json "$id" |
+        jq -e '.result.violations | any(.layer == "resources" and .kind == "processes")' || fail "it is not reported"
     [ -z "$(session_processes)" ] || fail "left: $(session_processes)"
     [ ! -e "$group" ] || fail "its cgroup is left"
 }

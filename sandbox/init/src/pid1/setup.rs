@@ -57,11 +57,12 @@ pub(super) fn prepare(sandboxed: bool) -> Result<(), Failure> {
 }
 
 /// Checks that bubblewrap applied the system call filter. A container may have a filter too, so the mode is not enough.
-/// `unshare` without flags has no effect, and only a filter refuses it.
+/// `unshare` without flags has no effect, and only a filter refuses it. The error is that of a watched call before
+/// process 1 has added the second filter.
 fn filter_is_in_force() -> Result<(), Failure> {
     let mode = secure_computing_mode().at(Step::Seccomp)?;
     match (mode, unshare(CloneFlags::empty())) {
-        (SecureComputingMode::Filter, Err(Errno::EPERM)) => Ok(()),
+        (SecureComputingMode::Filter, Err(Errno::ENOSYS)) => Ok(()),
         (_, answer) => {
             let cause = format!("the system call filter is not active: {mode:?}, {answer:?}");
             Err(Failure::new(Step::Seccomp, cause))

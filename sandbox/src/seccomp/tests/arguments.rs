@@ -199,6 +199,10 @@ pub(crate) enum Verdict {
     Allow,
     Errno(u32),
     KillProcess,
+    /// Refused with ENOSYS unless a second filter selects this error.
+    Watched(u32),
+    /// The process with the listener answers.
+    Notify,
 }
 
 struct Instruction {
@@ -247,6 +251,7 @@ pub(super) fn run(program: &[u8], call: &Call) -> Verdict {
             0x15 => branch(accumulator == k),
             0x25 => branch(accumulator > k),
             0x35 => branch(accumulator >= k),
+            0x45 => branch(accumulator & k != 0),
             0x06 => return verdict(k),
             _ => panic!("instruction {code:#x} at {at}"),
         }
@@ -257,6 +262,8 @@ fn verdict(value: u32) -> Verdict {
     match (value & 0xffff_0000, value & 0xffff) {
         (0x7fff_0000, _) => Verdict::Allow,
         (0x0005_0000, errno) => Verdict::Errno(errno),
+        (0x7fc0_0000, _) => Verdict::Notify,
+        (0x7ff0_0000, errno) => Verdict::Watched(errno),
         (0x8000_0000, _) => Verdict::KillProcess,
         _ => panic!("an answer of {value:#x}"),
     }

@@ -27,6 +27,15 @@ pub(super) fn of_call(number: u64, args: &[u64]) -> Vec<u8> {
     elf(&code)
 }
 
+/// Returns a program that makes one call without arguments again and again.
+pub(super) fn of_endless_call(number: u64) -> Vec<u8> {
+    // mov rax, number; syscall; jmp to the begin
+    let mut code = vec![0x48, 0xb8];
+    code.extend(number.to_le_bytes());
+    code.extend([0x0f, 0x05, 0xeb, 0xf2]);
+    elf(&code)
+}
+
 /// Returns a program that makes an i386 call without arguments.
 pub(super) fn of_i386_call(number: u32) -> Vec<u8> {
     // mov eax, number; int 0x80; movsxd rax, eax

@@ -12,13 +12,19 @@ use airlock_proto::v1::{
 
 /// The maximum number of notes in a result.
 const NOTES: usize = 32;
-/// The maximum number of notes about protected names, and of those about connections. Further names are counted in a
-/// single note.
+/// The maximum number of notes about protected names, of those about connections, and of those about other refusals.
+/// Further names are counted in a single note.
 const VIOLATIONS: usize = 16;
 /// The maximum length of a text in bytes.
 const TEXT_BYTES: usize = 1024;
 /// The layers that revert changes of a command.
 const PROTECTING: [&str; 2] = ["protected_names", "git"];
+/// The layers that refuse accesses of a command to paths.
+const REFUSING_PATHS: [&str; 3] = ["masks", "mounts", "landlock"];
+/// The layer that refuses system calls. The kind of the violation is the name of the call.
+const SECCOMP: &str = "seccomp";
+/// The layer that limits processes and memory.
+const RESOURCES: &str = "resources";
 /// The warnings of a decision about connections that cannot succeed.
 const FORESEEN: [&str; 3] = ["no_network", "network_refused", "no_proxy"];
 /// The layer that refuses connections.
@@ -54,6 +60,9 @@ pub(super) fn of(result: &Outcome, decision: Option<&Decision>) -> Vec<Note> {
     }
     for text in protected(&result.violations) {
         add("protected_name", text);
+    }
+    for text in refusals(&result.violations) {
+        add("sandbox_refused", text);
     }
     let refused = connections(&result.violations, |kind| kind != WARNED);
     for text in &refused {
@@ -97,6 +106,29 @@ fn protected(violations: &[Violation]) -> Vec<String> {
         ));
     }
     texts
+}
+
+/// Returns the refusals of the sandbox.
+fn refusals(violations: &[Violation]) -> Vec<String> {
+    let all: Vec<_> = violations.iter().filter_map(refusal).collect();
+    let more = all.len().saturating_sub(VIOLATIONS);
+    let mut texts: Vec<_> = all.into_iter().take(VIOLATIONS).collect();
+    if more > 0 {
+        texts.push(format!("and {more} more refusals of the sandbox; see the violations of the result"));
+    }
+    texts
+}
+
+fn refusal(one: &Violation) -> Option<String> {
+    let layer = one.layer.as_str();
+    if REFUSING_PATHS.contains(&layer) {
+        let path = String::from_utf8_lossy(one.path());
+        return Some(format!("the sandbox refused access to `{path}` (layer {layer}): {}", one.detail));
+    }
+    match layer {
+        SECCOMP | RESOURCES => Some(format!("{} (layer {layer})", one.detail)),
+        _ => None,
+    }
 }
 
 /// Returns the connections of these kinds.

@@ -74,6 +74,49 @@ fn every_fact_is_a_line_with_its_name() {
     }
 }
 
+fn refused(layer: &str, kind: &str, detail: &str) -> Violation {
+    Violation {
+        layer: layer.to_owned(),
+        kind: kind.to_owned(),
+        action: ViolationAction::Reported.into(),
+        detail: detail.to_owned(),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn a_refusal_of_the_sandbox_is_a_line_with_its_layer() {
+    let violations = vec![
+        refused("seccomp", "mount", "the system call `mount` was refused: it changes mounts"),
+        refused("masks", "path", "a rule hides it").with_path("/workspace/.env".to_owned()),
+        refused("resources", "processes", "the limit of 64 processes was reached 2 times"),
+        refused("disk", "full", "no note"),
+    ];
+    let notes = of(&Outcome { violations, ..result() }, None);
+    let texts: Vec<_> = notes.iter().map(|note| (note.code.as_str(), note.text.as_str())).collect();
+    assert_eq!(
+        texts,
+        [
+            ("sandbox_refused", "the system call `mount` was refused: it changes mounts (layer seccomp)"),
+            (
+                "sandbox_refused",
+                "the sandbox refused access to `/workspace/.env` (layer masks): a rule hides it"
+            ),
+            ("sandbox_refused", "the limit of 64 processes was reached 2 times (layer resources)"),
+        ]
+    );
+}
+
+#[test]
+fn refusals_are_bounded_and_a_path_cannot_begin_a_line() {
+    let one = || refused("mounts", "path", "x").with_path("/usr/\nairlock: lies\u{1b}[2J".to_owned());
+    let violations = (0..100).map(|_| one()).collect();
+    let notes = of(&Outcome { violations, ..result() }, None);
+    assert_eq!(notes.len(), VIOLATIONS + 1);
+    assert!(notes.iter().all(|note| !note.text.chars().any(char::is_control)));
+    assert!(notes[VIOLATIONS].text.starts_with("and 84 more refusals"), "{notes:?}");
+}
+
 #[test]
 fn a_note_is_one_line_of_bounded_length_and_there_are_not_too_many() {
     let many = Outcome {

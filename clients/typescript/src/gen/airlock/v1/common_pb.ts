@@ -640,8 +640,9 @@ export const NetworkRulesSchema: GenMessage<NetworkRules> = /*@__PURE__*/
  */
 export type Note = Message<"airlock.v1.Note"> & {
   /**
-   * A stable name: processes_ended, directory_reset, protected_name, no_network, network_refused, network_warned, no_proxy,
-   * output_cut, output_shortened, snapshot_missing. In `Decision.warning_notes`, the name of a warning.
+   * A stable name: processes_ended, directory_reset, protected_name, sandbox_refused, no_network, network_refused,
+   * network_warned, no_proxy, output_cut, output_shortened, snapshot_missing. In `Decision.warning_notes`, the name of a
+   * warning.
    *
    * @generated from field: string code = 1;
    */
@@ -849,20 +850,22 @@ export const OutputImageSchema: GenMessage<OutputImage> = /*@__PURE__*/
   messageDesc(file_airlock_v1_common, 9);
 
 /**
- * An action that a layer of the sandbox detected.
+ * An action that a layer of the sandbox detected or refused.
  *
  * @generated from message airlock.v1.Violation
  */
 export type Violation = Message<"airlock.v1.Violation"> & {
   /**
-   * The layer: `protected_names`, `git`, `disk`, ...
+   * The layer: `protected_names`, `git`, `disk`, `network`, `seccomp`, `resources`, `masks`, `mounts`, `landlock`. In the
+   * last three, a program reported the refusal, and the sandbox does refuse the path.
    *
    * @generated from field: string layer = 1;
    */
   layer: string;
 
   /**
-   * A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, ...
+   * A stable name for the action: `created`, `changed`, `git_config`, `bare_repository`, `path`, ... In the layer
+   * `seccomp`, the name of the system call.
    *
    * @generated from field: string kind = 2;
    */

@@ -6,7 +6,9 @@
 
 mod disk;
 mod disk_space;
+mod edit;
 mod handle;
+mod preview;
 mod result;
 mod rules;
 mod running;
@@ -42,11 +44,13 @@ use crate::{
 };
 
 use disk::DiskWatch;
+use edit::EditRun;
 use result::Failure;
 use running::RunningCommand;
 
 pub(crate) use disk_space::{DISK_SHORT, DiskSpace};
 pub(crate) use handle::{Handle, Job};
+pub(crate) use preview::EditPreviews;
 pub(crate) use result::{inline, lost};
 pub(crate) use snapshot::{SnapshotMaker, search_path};
 pub(crate) use tools::{Tools, environment};
@@ -104,6 +108,8 @@ struct Started {
     disk: Option<DiskWatch>,
     /// `None` if the command has no network access.
     egress: Option<Egress>,
+    /// `None` if the job is not an approved file edit.
+    edit: Option<EditRun>,
 }
 
 /// Starts the command. Blocks until the command runs, or has definitely not started.
@@ -112,37 +118,46 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     let cap = grant.profile.limits.output_bytes;
     let (spool, writers) =
         tools.spools.create(job.id, cap, grant.command.separate_stderr, grant.command.inline_limit)?;
-    let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
+    let is_edit = grant.decided.edit.is_some();
+    let network = if grant.read_only || is_edit { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
     let open = session;
     let (profile, mut masks) = rules::resolve(profile, session, watch.still())?;
-    let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
+    let mut session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     // After the rules' masks, so that protected names win if both name the same path.
     masks.extend(watch.masks());
     // Last, so that they apply to every path that the profile's rules show.
     masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
+    let edit = EditRun::begin(job, &masks)?;
+    if let Some(edit) = &edit {
+        edit.confine(&mut session, &mut masks);
+    }
     let egress = match &job.handle.network {
-        Some(layers) => {
+        Some(layers) if !is_edit => {
             let allowed = (layers, &grant.profile.inspection);
             let ended = job.handle.switch.ended();
             Some(Egress::open(&tools.launcher, &tools.proxy, allowed, &session, ended)?)
         }
-        None => None,
+        _ => None,
     };
     let mut env = environment(grant, &profile, &scrubbed.passed, place)?;
     if let Some(egress) = &egress {
         env = egress.announce(grant, env)?;
     }
+    let command = match &grant.decided.edit {
+        Some(edit) => preview::of_copies(edit, &grant.command)?,
+        None => grant.command.clone(),
+    };
     let spec = LaunchSpec {
-        snapshot: job.snapshot.clone(),
+        snapshot: job.snapshot.clone().filter(|_| !is_edit),
         certificates: egress.as_ref().and_then(Egress::certificates),
         prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
         env,
         shape: Shape { read_only: grant.read_only, network },
         trusted: grant.requires.contains(&Requirement::TrustedPath),
         masks,
-        ..LaunchSpec::of(&grant.command)
+        ..LaunchSpec::of(&command)
     };
     let limits = tools.limits(grant);
     let disk =
@@ -154,7 +169,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     } else {
         tools.launcher.start(&profile, &session, &limits, &spec)?
     };
-    Ok(Started { running, watch, spool, writers, disk, egress })
+    Ok(Started { running, watch, spool, writers, disk, egress, edit })
 }
 
 /// Makes the command's pipe or terminal available to writers. If it cannot be used, it is closed, and the command's
@@ -175,7 +190,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 
 /// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
-    let Started { running, watch, spool, writers, disk, egress } = started;
+    let Started { running, watch, spool, writers, disk, egress, edit } = started;
     let serving = egress.map(|egress| egress.serve(&running.control, job.handle.questions.clone()));
     let stop = match Stop::new() {
         Ok(stop) => stop,
@@ -210,7 +225,8 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
         Ok(ended) => {
             let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
             let next = Arc::clone(&job);
-            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch, disk.as_deref()));
+            let whole =
+                spawn_blocking(move || result::of(&job, &spool, (ended, edit), watch, disk.as_deref()));
             let whole = whole.await;
             // Not awaited: the next command either finds the result or searches itself.
             drop(spawn_blocking(move || rules::look_ahead(&next)));

@@ -187,6 +187,14 @@ pub(super) fn sample() -> Grant {
                 format: ObeyedFormat::Toml,
                 settings: vec!["build.rustc-wrapper".to_owned()],
             }],
+            edit: Some(DecidedEdit {
+                words: vec![b"sed".to_vec(), b"\xff".to_vec()],
+                files: vec![EditedFile {
+                    path: b"/workspace/x.sh".to_vec(),
+                    backup: b"/workspace/x.sh.bak".to_vec(),
+                    result: Some([9; 32]),
+                }],
+            }),
         },
         egress: vec![network("pypi"), network("github")],
         questions: ConnectionQuestions {

@@ -184,7 +184,7 @@ fn inform(out: &mut String, command: &[u8], decision: &Decision, style: Style) {
         out.push_str(&excerpt(command, rewrite.span, style, YELLOW));
     }
     if let Some(edit) = &decision.edit {
-        let files: Vec<String> = edit.files.iter().map(|file| printable(&file.path).to_string()).collect();
+        let files: Vec<String> = edit.files.iter().map(|file| printable(&file.path)).collect();
         let script = edit.expressions.join("\n");
         let _ = writeln!(out, "\n  a file edit of `{}` by `{}`", files.join("`, `"), printable(&script));
     }

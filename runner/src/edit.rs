@@ -65,6 +65,15 @@ impl<'a> Place<'a> {
     }
 }
 
+/// Returns a directory relative to the workspace, from its absolute path inside the sandbox.
+fn below(directory: &[u8]) -> Result<Vec<u8>, EditError> {
+    if directory == WORKSPACE.as_bytes() {
+        return Ok(b".".to_vec());
+    }
+    let place = Place::of(directory)?;
+    Ok([place.directory, b"/", place.name].concat())
+}
+
 /// Returns the files of an edit, which must be different files.
 ///
 /// # Errors

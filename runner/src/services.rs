@@ -99,13 +99,7 @@ impl Services {
         journal.begin(epoch)?;
         let (config, tools, files) = (Arc::new(config), Arc::new(tools), Arc::new(files));
         let (session_table, reports) = (Arc::new(sessions), Arc::new(Reports::default()));
-        let environ = Arc::new(environ);
-        let previews = Arc::new(EditPreviews {
-            tools: Arc::clone(&tools),
-            root: Arc::clone(&root),
-            config: Arc::clone(&config),
-            environ: Arc::clone(&environ),
-        });
+        let previews = previews(&tools, &root, &config, environ);
         let (metrics, tasks) = (Arc::new(Metrics::new()), TaskTracker::new());
         let links = Arc::new(LinkState::new(epoch));
         let draining = Arc::new(Draining::new(Arc::clone(&reports)));
@@ -124,7 +118,7 @@ impl Services {
             root: Arc::clone(&root),
             below: below.clone(),
             outside,
-            environ,
+            environ: Arc::clone(&previews.environ),
             secrets,
             disk_space: tools.disk_space.clone(),
             links: Arc::clone(&links),
@@ -193,6 +187,20 @@ fn executor(
         draining: Arc::clone(draining),
         metrics: Arc::clone(metrics),
         tasks: tasks.clone(),
+    })
+}
+
+fn previews(
+    tools: &Arc<Tools>,
+    root: &Arc<Profile>,
+    config: &Arc<RunnerConfig>,
+    environ: Environ,
+) -> Arc<EditPreviews> {
+    Arc::new(EditPreviews {
+        tools: Arc::clone(tools),
+        root: Arc::clone(root),
+        config: Arc::clone(config),
+        environ: Arc::new(environ),
     })
 }
 

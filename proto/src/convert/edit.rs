@@ -98,10 +98,20 @@ pub fn approved_results(terms: &[u8]) -> Vec<[u8; 32]> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use airlock_domain::FileState;
 
     use super::*;
+
+    /// Returns a file edit in which each field has a value.
+    pub(crate) fn decided() -> DecidedEdit {
+        let file = EditedFile {
+            path: b"/workspace/x.sh".to_vec(),
+            backup: b"/workspace/x.sh.bak".to_vec(),
+            result: Some([9; 32]),
+        };
+        DecidedEdit { words: vec![b"sed".to_vec(), b"\xff".to_vec()], files: vec![file] }
+    }
 
     fn preview() -> EditPreview {
         let file = FilePreview {

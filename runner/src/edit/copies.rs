@@ -8,14 +8,14 @@ use std::{
 
 use airlock_domain::{DecidedEdit, limits::PATH_BYTES};
 use airlock_mounts::remove_tree;
-use airlock_sandbox::{HostIds, SessionDirectories, WORKSPACE};
+use airlock_sandbox::{HostIds, SessionDirectories};
 use rustix::{
     fs::{Mode, OFlags, fchmod, fstat, mkdirat, openat},
     io::Errno,
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{CONTENT, DIRECTORY, EditError, Input, Place, directory, input, within};
+use super::{CONTENT, DIRECTORY, EditError, Input, Place, below, directory, input, within};
 use crate::session::OpenSession;
 
 /// Returns the text of the command that runs on the copies: the words of the edit, in a sed that refuses to run programs
@@ -67,10 +67,7 @@ impl Copies {
             .map_err(|error| EditError::Copies(error.to_string()))?;
         let mut copies = Self { directories, inodes: Vec::new() };
         let inodes = within(&copies.directories.workspace, session, |root| {
-            if working != WORKSPACE.as_bytes() {
-                let place = Place::of(working)?;
-                make_directory(root, &[place.directory, b"/", place.name].concat(), working)?;
-            }
+            make_directory(root, &below(working)?, working)?;
             let files = edit.files.iter().zip(inputs);
             files.map(|(file, input)| copy(root, &file.path, input)).collect()
         })?;

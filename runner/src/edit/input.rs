@@ -14,7 +14,7 @@ use rustix::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{CONTENT, EditError, Place, checked, directory, resolve, within};
+use super::{CONTENT, EditError, Place, below, checked, directory, resolve, within};
 use crate::session::OpenSession;
 
 /// The permission bits of a file.
@@ -32,13 +32,19 @@ pub(crate) struct Input {
     pub(crate) is_link: bool,
 }
 
-/// Reads the files of an edit in its order. Blocks.
+/// Reads the files of an edit in its order, for a command that starts in the directory `working`. Blocks.
 ///
 /// # Errors
-/// If a file is missing, not regular, too large or not readable, or if sed could not replace it.
-pub(crate) fn read(session: &OpenSession, edit: &DecidedEdit) -> Result<Vec<Input>, EditError> {
+/// If a file is missing, not regular, too large or not readable, if sed could not replace it, or if a path leads through
+/// a link.
+pub(crate) fn read(
+    session: &OpenSession,
+    edit: &DecidedEdit,
+    working: &[u8],
+) -> Result<Vec<Input>, EditError> {
     checked(edit)?;
     within(session.workspace(), session, |root| {
+        directory(root, &below(working)?, working)?;
         let inputs = edit.files.iter().map(|file| {
             let place = Place::of(&file.path)?;
             let directory = directory(root, place.directory, &file.path)?;

@@ -91,7 +91,7 @@ fn approved(it: &Fixture, names: &[&str], suffix: &str) -> Approved {
         result: Some(digest("new")),
     };
     let edit = DecidedEdit { words: vec![b"sed".to_vec()], files: names.iter().map(file).collect() };
-    let inputs = read(&it.session, &edit).unwrap();
+    let inputs = read(&it.session, &edit, b"/workspace").unwrap();
     let state = |path: Vec<u8>| {
         let is_file = edit.files.iter().any(|file| file.path == path);
         let state = if is_file { FileState::Digest(digest("old")) } else { FileState::Absent };
@@ -264,7 +264,7 @@ fn files_that_sed_could_not_replace_have_no_preview() {
     let of = |path: &str, backup: &str| {
         let backup = if backup.is_empty() { Vec::new() } else { format!("/workspace/{backup}").into_bytes() };
         let file = EditedFile { path: format!("/workspace/{path}").into_bytes(), backup, result: None };
-        read(&it.session, &DecidedEdit { words: vec![b"sed".to_vec()], files: vec![file] })
+        read(&it.session, &DecidedEdit { words: vec![b"sed".to_vec()], files: vec![file] }, b"/workspace")
     };
     for (path, backup, expected) in [
         ("missing", "", "does not exist"),
@@ -286,4 +286,10 @@ fn files_that_sed_could_not_replace_have_no_preview() {
     let inputs = of("link", "").unwrap();
     assert!(inputs[0].is_link && inputs[0].content == b"old");
     assert!(!of("f", "").unwrap()[0].is_link);
+    let edit = approved(&it, &["f"], "").edit;
+    assert!(read(&it.session, &edit, b"/workspace/d").is_ok());
+    for (working, expected) in [(&b"/workspace/l"[..], "through a link"), (b"/tmp", "not a plain path")] {
+        let error = read(&it.session, &edit, working).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -26,7 +26,7 @@ impl EditRun {
     pub(super) fn begin(job: &Job, masks: &[Mask]) -> Result<Option<Self>, Failure> {
         let Some(edit) = &job.grant.decided.edit else { return Ok(None) };
         edit::check_masks(edit, masks)?;
-        let inputs = edit::read(&job.session, edit)?;
+        let inputs = edit::read(&job.session, edit, &job.grant.command.directory)?;
         for (file, input) in edit.files.iter().zip(&inputs) {
             let state = job.grant.decided.files.iter().find(|bound| bound.path == file.path);
             if state.map(|bound| bound.state) != Some(FileState::Digest(input.digest)) {

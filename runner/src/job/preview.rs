@@ -87,7 +87,7 @@ impl EditPreviews {
         let (profile, masks) = rules::resolve(&profile, session, None)
             .map_err(|failure| EditError::Floor(failure.to_string()))?;
         edit::check_masks(edit, &masks)?;
-        let inputs = edit::read(session, edit)?;
+        let inputs = edit::read(session, edit, &grant.command.directory)?;
         let backups = backups(session, edit, is_over)?;
         let copies = Copies::make(session, edit, &inputs, &grant.command.directory)?;
         let mut place = session.for_launch(&self.tools.launcher, false)?;

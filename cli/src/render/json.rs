@@ -221,7 +221,7 @@ fn decision(one: &Decision) -> Value {
         })
     });
     json!({
-        "edit": one.edit.as_ref().map(parts::file_edit),
+        "edit": one.edit.as_deref().map(parts::file_edit),
         "verdict": names::lower::<Verdict>(one.verdict),
         "reasons": reasons.collect::<Vec<_>>(),
         "commands": commands.collect::<Vec<_>>(),

@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn the_deepest_mask_decides() {
         use MaskKind::{Empty, Hidden, ReadOnly, Shown, Writable};
+        assert!(!covers(&[], "a/f"));
         for (masks, path, expected) in [
-            (&[][..], "a/f", false),
-            (&[("b", ReadOnly)], "a/f", false),
+            (&[("b", ReadOnly)][..], "a/f", false),
             (&[("a", ReadOnly)], "a/f", true),
             (&[("a/f", ReadOnly)], "a/f", true),
             (&[("a/f", Hidden)], "a/f", true),

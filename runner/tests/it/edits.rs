@@ -2,6 +2,8 @@
 //!
 //! The oracle is sed itself: the same words run as an ordinary command on equal files in another directory.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use airlock_domain::{
     BoundFile, Cause, DecidedEdit, EditPreview, EditedFile, ExchangeFromRunner, ExchangeOrder, FileState,
     Grant, JobPhase, PathRules, SessionId,

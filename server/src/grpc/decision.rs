@@ -33,7 +33,7 @@ pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
         profile: profile.to_owned(),
         shadow: decision.shadow.iter().map(shadow).collect(),
         endings: decision.endings.iter().copied().map(number).collect(),
-        edit: decision.edit.as_ref().map(edit),
+        edit: decision.edit.as_ref().map(edit).map(Box::new),
     }
 }
 

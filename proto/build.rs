@@ -25,6 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     tonic_prost_build::configure()
         .bytes(".")
         .btree_map(".")
+        // Most decisions have none, and every execution has a decision.
+        .boxed(".airlock.v1.Decision.edit")
         .build_transport(false)
         .compile_fds(descriptors)?;
     Ok(())

@@ -36,7 +36,7 @@ ONLY_VALUE = {"Grant.profile.network"}
 # Parts of other fields' encodings that are not fields of a type: those of a duration, and a file's digest.
 PARTS = {"secs", "nanos", "sha256"}
 # Fields that can be absent and have fields of their own.
-OPTIONS = {"network", "pty"}
+OPTIONS = {"network", "pty", "edit"}
 
 
 def walk(value, path, place):
@@ -113,7 +113,7 @@ def main():
                 BINDING.write_text(before)
             print(f"list {kind}.{name}: {why or 'PASSES'}", flush=True)
             passed += [] if why else [f"list {kind}.{name}"]
-    for file in ["command", "grant", "bound", "execution", "network"]:
+    for file in ["command", "grant", "bound", "edit", "execution", "network"]:
         source = DOMAIN / f"src/{file}.rs"
         before = source.read_text()
         for match in re.finditer(r"^    (?:pub )?(\w+): .*,$", before, re.M):

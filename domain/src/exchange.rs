@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::{
-    BoundFile, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExecutionId, FileChange, FileInfo,
-    ListOrder, QuarantineOrder, QuarantinedFile, RunnerId, SessionId, UploadOrder, Uploaded,
+    BoundFile, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, EditPreview, ExecutionId, FileChange,
+    FileInfo, Grant, ListOrder, QuarantineOrder, QuarantinedFile, RunnerId, SessionId, UploadOrder, Uploaded,
 };
 
 /// An operation for a runner. Each variant lists the messages that follow.
@@ -41,6 +41,8 @@ pub enum ExchangeOrder {
         /// Absolute paths inside the sandbox. At most [`BOUND_FILES`](crate::limits::BOUND_FILES).
         paths: Vec<Vec<u8>>,
     },
+    /// `Previewed`. The grant has a file edit, without the states and the results of its files.
+    Preview(Box<Grant>),
     /// `Ready`, then the server's chunks and `End`, then `Written`.
     Stdin {
         /// The execution that reads the input.
@@ -136,6 +138,8 @@ pub enum ExchangeFromRunner {
     },
     /// The states of the paths, in the order of the request.
     Digests(Vec<BoundFile>),
+    /// The changes of a file edit.
+    Previewed(EditPreview),
     /// The number of input bytes that were written.
     Written {
         /// Bytes in the command's pipe, counted from the start of the input.

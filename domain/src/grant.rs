@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BoundFile, CommandSpec, ConnectionQuestions, Inspection, NetworkRules, Pty, SessionId, TerminalSize,
+    BoundFile, CommandSpec, ConnectionQuestions, DecidedEdit, Inspection, NetworkRules, Pty, SessionId,
+    TerminalSize,
     encoding::{self, EncodingError},
     limits::{BOUND_FILES, DECIDED_PATHS, OBEYED_NAMES, TERMINAL_CELLS},
 };
@@ -108,11 +109,14 @@ pub struct Decided {
     /// The configuration files that the programs obey, if only the read-only proof allows the command. At
     /// most [`DECIDED_PATHS`].
     pub obeyed: Vec<Obeyed>,
+    /// The file edit, if a person was shown its changes. Its files and backups are in `files`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<DecidedEdit>,
 }
 
 impl Decided {
     fn check(&self) -> Result<(), EncodingError> {
-        let Self { programs, git, paths, files, obeyed } = self;
+        let Self { programs, git, paths, files, obeyed, edit } = self;
         if programs.len().max(git.len()).max(paths.len()).max(obeyed.len()) > DECIDED_PATHS {
             let problem = format!("`decided` has more than {DECIDED_PATHS} entries of one kind");
             return Err(EncodingError::new(problem));
@@ -125,7 +129,7 @@ impl Decided {
             let problem = format!("a program obeys more than {OBEYED_NAMES} paths or settings");
             return Err(EncodingError::new(problem));
         }
-        Ok(())
+        edit.as_ref().map_or(Ok(()), DecidedEdit::check)
     }
 }
 

@@ -15,6 +15,7 @@ mod bound;
 mod cause;
 pub mod command;
 mod connection;
+mod edit;
 mod exchange;
 mod execution;
 mod file;
@@ -34,6 +35,7 @@ pub use cause::{
 };
 pub use command::{CommandSpec, CreateSession, Given, Mode, Shell, StartExecution};
 pub use connection::{Connection, ConnectionProtocol, ConnectionVerdict};
+pub use edit::{DecidedEdit, EditPreview, EditedFile, FilePreview};
 pub use encoding::EncodingError;
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Signal};

@@ -68,6 +68,12 @@ pub const BOUND_FILES: usize = 64;
 pub const BOUND_FILE_BYTES: u64 = 16 << 20;
 /// Bytes of all such files of one command. Further files are not compared.
 pub const BOUND_FILES_BYTES: u64 = 32 << 20;
+/// Files of one file edit.
+pub const EDIT_FILES: usize = 16;
+/// Bytes of one file of a file edit, before and after it. A larger file has no preview.
+pub const EDIT_FILE_BYTES: u64 = 1 << 20;
+/// Bytes of all diffs of one file edit.
+pub const EDIT_DIFF_BYTES: usize = 32 * 1024;
 /// Skipped files that a download names.
 pub const SKIPPED_FILES: usize = 100;
 /// Bytes of the unified diff of one file.

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    Bind, BoundFile, CommandSpec, ConnectionQuestions, CreateSession, Decided, DecidedPath, FileState, Given,
-    Grant, Inspection, Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat, PathAccess, PathRules, Protect,
-    ProtectAction, Pty, Requirement, SandboxLimits, SandboxProfile, SessionId, Shell, Sockets,
-    StartExecution, TerminalSize,
+    Bind, BoundFile, CommandSpec, ConnectionQuestions, CreateSession, Decided, DecidedEdit, DecidedPath,
+    EditedFile, FileState, Given, Grant, Inspection, Mode, NetworkMode, NetworkRules, Obeyed, ObeyedFormat,
+    PathAccess, PathRules, Protect, ProtectAction, Pty, Requirement, SandboxLimits, SandboxProfile,
+    SessionId, Shell, Sockets, StartExecution, TerminalSize,
 };
 
 fn texts(one: &str) -> Vec<String> {
@@ -77,6 +77,14 @@ pub(crate) fn grant() -> Grant {
                 format: ObeyedFormat::Text,
                 settings: texts("build.rustc-wrapper"),
             }],
+            edit: Some(DecidedEdit {
+                words: vec![b"sed".to_vec(), b"-i.bak".to_vec()],
+                files: vec![EditedFile {
+                    path: b"/workspace/x.sh".to_vec(),
+                    backup: b"/workspace/x.sh.bak".to_vec(),
+                    result: Some([9; 32]),
+                }],
+            }),
         },
         egress: vec![network("pypi"), network("github")],
         questions: ConnectionQuestions { answered: texts("a.example:443"), wait: Duration::from_secs(60) },

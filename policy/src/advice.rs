@@ -1,6 +1,7 @@
 //! The parts of a decision other than its verdict: categories, warnings, suggestions. They never
 //! change the verdict.
 
+mod edit;
 mod network;
 mod remember;
 mod runs;
@@ -8,7 +9,7 @@ mod suggest;
 pub(crate) mod warn;
 
 use crate::analysis::Found;
-use crate::decision::{Category, Decision, Edit, FoundCommand, Verdict};
+use crate::decision::{Category, Decision, FoundCommand, Verdict};
 use crate::facts::Facts;
 use crate::powershell::Call;
 use crate::request::Request;
@@ -26,7 +27,7 @@ pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>, request: &Request
     }
     decision.warnings.extend(warn::of(facts));
     decision.network = network::uses(facts);
-    decision.edit = edit(facts);
+    decision.edit = edit::of(facts, request);
     decision.category =
         if decision.edit.is_some() { Category::Edit } else { compound_category(&decision.commands) };
     if decision.verdict == Verdict::Ask {
@@ -79,24 +80,4 @@ pub(crate) fn knows_paths(found: &Found) -> bool {
         || tables::program(&[name]).is_some()
         || tables::writer(&[name]).is_some()
         || name == b"git"
-}
-
-/// Recognizes a single `sed -i 's/a/b/' FILE`.
-fn edit(facts: &Facts<'_>) -> Option<Edit> {
-    let [found] = facts.analysis.commands.as_slice() else {
-        return None;
-    };
-    let [command] = facts.commands.as_slice() else {
-        return None;
-    };
-    let words: Option<Vec<&[u8]>> = found.words.iter().map(|word| word.text.as_deref()).collect();
-    let words = words?;
-    let [b"sed", b"-i", expression, file] = words.as_slice() else {
-        return None;
-    };
-    let harmless = command.writes.as_ref().is_some_and(|writes| writes.is_edit);
-    (harmless && expression.starts_with(b"s") && found.redirects.is_empty()).then(|| Edit {
-        file: String::from_utf8_lossy(file).into_owned(),
-        expression: String::from_utf8_lossy(expression).into_owned(),
-    })
 }

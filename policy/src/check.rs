@@ -184,8 +184,9 @@ fn inform(out: &mut String, command: &[u8], decision: &Decision, style: Style) {
         out.push_str(&excerpt(command, rewrite.span, style, YELLOW));
     }
     if let Some(edit) = &decision.edit {
-        let _ =
-            writeln!(out, "\n  an edit of `{}` by `{}`", printable(&edit.file), printable(&edit.expression));
+        let files: Vec<String> = edit.files.iter().map(|file| printable(&file.path)).collect();
+        let script = edit.expressions.join("\n");
+        let _ = writeln!(out, "\n  a file edit of `{}` by `{}`", files.join("`, `"), printable(&script));
     }
     for hit in &decision.shadow {
         let _ = writeln!(

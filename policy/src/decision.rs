@@ -253,13 +253,27 @@ pub struct Warning {
     pub span: Option<Span>,
 }
 
-/// A `sed -i` command that is presented as an edit of a file.
+/// A file edit: a text that is one `sed -i` with a known script and known files of the workspace. The script contains no
+/// command that runs a program, or that reads or writes another file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edit {
-    /// The edited file.
-    pub file: String,
-    /// The sed expression.
-    pub expression: String,
+    /// The edited files in the order of the command, 1 to 16.
+    pub files: Vec<EditedFile>,
+    /// The parts of the script.
+    pub expressions: Vec<String>,
+    /// The long names of the other options, such as `regexp-extended`.
+    pub options: Vec<String>,
+    /// The suffix of backups as it was written. `None` if there are no backups.
+    pub suffix: Option<String>,
+}
+
+/// A file of a file edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EditedFile {
+    /// The absolute path inside the sandbox, below the workspace.
+    pub path: String,
+    /// The path of its backup, in the same directory. `None` if there is no backup.
+    pub backup: Option<String>,
 }
 
 /// A shadow rule that would have matched.
@@ -349,7 +363,7 @@ pub struct Decision {
     pub warnings: Vec<Warning>,
     /// Rules that would allow the same command later.
     pub suggested_rules: Vec<String>,
-    /// Set if the command is a `sed` edit of a file.
+    /// Set if the command is a file edit.
     pub edit: Option<Edit>,
     /// Shadow rules that matched. They do not affect the verdict.
     pub shadow: Vec<ShadowHit>,

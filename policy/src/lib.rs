@@ -39,9 +39,9 @@ pub use airlock_network::Layers;
 pub use advice::{NotRemembered, memorable};
 pub use decide::{Part, decide, parts};
 pub use decision::{
-    Access, Assignment, BoundParameter, Category, Decision, Edit, FoundCommand, Nesting, NetworkUse, Obeyed,
-    ObeyedFormat, PathUse, PolicyVersion, PowerShellCommand, Reason, Redirect, Requirement, Rewrite,
-    ShadowHit, Span, Verdict, Warning, Word,
+    Access, Assignment, BoundParameter, Category, Decision, Edit, EditedFile, FoundCommand, Nesting,
+    NetworkUse, Obeyed, ObeyedFormat, PathUse, PolicyVersion, PowerShellCommand, Reason, Redirect,
+    Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
 pub use facts::codes::{Effect, VALIDATORS, Validator};
 pub use meaning::{ExitMeaning, exit_meaning};

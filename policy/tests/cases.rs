@@ -38,7 +38,7 @@ pub(crate) struct Expectation {
     rewrites_nothing: bool,
     warns_nothing: bool,
     is_no_edit: bool,
-    /// The file and the expression of an edit by sed.
+    /// The first file and the script of a file edit.
     edit: Option<(String, String)>,
     request: Asked,
     rules: RuleTexts,
@@ -251,7 +251,10 @@ impl Case {
             !(expected.is_no_edit && decision.edit.is_some()),
             format!("{:?}", decision.edit),
         );
-        let edit = decision.edit.map(|edit| (edit.file, edit.expression));
+        let edit = decision.edit.and_then(|edit| {
+            let path = edit.files.into_iter().next()?.path;
+            Some((path, edit.expressions.join("\n")))
+        });
         check("edit", expected.edit.is_none() || expected.edit == edit, format!("{edit:?}"));
         out
     }

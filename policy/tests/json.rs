@@ -108,7 +108,8 @@ fn suggestions_are_never_over_broad() {
 #[test]
 fn an_edit_by_sed_is_seen_as_one() {
     let edit = strict("sed -i 's/a/b/' f").edit.unwrap();
-    assert_eq!((edit.file.as_str(), edit.expression.as_str()), ("f", "s/a/b/"));
+    let paths: Vec<&str> = edit.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!((paths, edit.expressions), (vec!["/workspace/f"], vec!["s/a/b/".to_owned()]));
     assert!(strict("sed -i 's/a/b/e' f").edit.is_none());
     assert!(strict("sed 's/a/b/' f").edit.is_none());
 }

@@ -10,6 +10,7 @@ mod agent;
 mod bounds;
 mod cases;
 mod deny_holds;
+mod edits;
 mod environment;
 mod hooks;
 mod json;

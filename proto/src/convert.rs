@@ -5,6 +5,7 @@
 
 mod cause;
 mod connection;
+mod edit;
 mod enums;
 mod error;
 mod exchange;
@@ -17,6 +18,7 @@ mod output;
 mod question;
 mod terms;
 
+pub use edit::approved_results;
 pub use error::ConvertError;
 pub use terms::approval_terms;
 

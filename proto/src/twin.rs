@@ -116,6 +116,10 @@ texts! {
         path, path_bytes, with_path;
         link_target, link_target_bytes, with_link_target;
     }
+    FilePreview {
+        path, path_bytes, with_path;
+        diff, diff_bytes, with_diff;
+    }
     FileServiceDiffRequest { path, path_bytes, with_path; }
     FileServiceDownloadRequest { path, path_bytes, with_path; }
     FileServiceListRequest { path, path_bytes, with_path; }

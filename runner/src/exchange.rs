@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     files::Files,
     forward::Forwards,
+    job::EditPreviews,
     services::Jobs,
     session::SessionTable,
     stdin::{closed, not_running},
@@ -43,6 +44,7 @@ pub(crate) struct OrderServices {
     pub(crate) files: Arc<Files>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) forwards: Arc<Forwards>,
+    pub(crate) previews: Arc<EditPreviews>,
     /// The time for which the runner waits for the order.
     pub(crate) order_timeout: Duration,
     /// The time after which an exchange with an inactive server ends.
@@ -209,6 +211,10 @@ async fn dispatch(
         ExchangeOrder::Forward { session_id, port } => {
             services.forwards.serve(&session_id, port, incoming, answers).await
         }
+        ExchangeOrder::Preview(grant) => match services.sessions.get(&grant.session_id) {
+            Some(session) => services.previews.serve(&services.files, session, grant, answers).await,
+            None => Err(not_open()),
+        },
         ExchangeOrder::Upload(UploadOrder { session_id, .. })
         | ExchangeOrder::Download(DownloadOrder { session_id, .. })
         | ExchangeOrder::Stat { session_id, .. }
@@ -218,13 +224,14 @@ async fn dispatch(
         | ExchangeOrder::List(ListOrder { session_id, .. })
         | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match services.sessions.get(&session_id) {
             Some(session) => services.files.carry_out(session, order, incoming, answers).await,
-            None => Err(failed(
-                ExchangeFailure::FailedPrecondition,
-                "SESSION_NOT_OPEN",
-                "the session is not open on this runner",
-            )),
+            None => Err(not_open()),
         },
     }
+}
+
+fn not_open() -> ExchangeFailed {
+    let message = "the session is not open on this runner";
+    failed(ExchangeFailure::FailedPrecondition, "SESSION_NOT_OPEN", message)
 }
 
 async fn write_stdin(

@@ -26,6 +26,7 @@ mod work;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
+use airlock_archive::Cancel;
 use airlock_domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, SessionId};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,7 @@ use work::{Shared, Turn, Work};
 pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
 pub(crate) use failure::shown;
 pub(crate) use fsuid::{FsuidError, as_session, as_session_over_limits};
+pub(crate) use patch::unified_diff;
 
 /// The directory of transfers, below `state_dir`.
 const DIRECTORY: &str = "transfers";
@@ -158,13 +160,26 @@ impl Files {
                 });
                 ExchangeFromRunner::Digests(found.await?)
             }
-            ExchangeOrder::Stdin { .. } | ExchangeOrder::Forward { .. } => {
+            ExchangeOrder::Preview(_) | ExchangeOrder::Stdin { .. } | ExchangeOrder::Forward { .. } => {
                 return Err(invalid("NOT_A_FILE_ORDER", "the order is not about files"));
             }
         };
         // A disconnected server is not an error.
         let _ = outgoing.send(answer).await;
         Ok(())
+    }
+
+    /// Runs other work on the files of a session when it is its turn. If the future is dropped, the session closes or the
+    /// runner stops, the handle for cancellation is set, and the work must end soon after.
+    ///
+    /// # Errors
+    /// The error of the work, or the reason why it was ended.
+    pub(crate) async fn work_on<T: Send + 'static>(
+        &self,
+        session: &Arc<OpenSession>,
+        work: impl FnOnce(&OpenSession, &Cancel) -> Result<T, ExchangeFailed> + Send + 'static,
+    ) -> Result<T, ExchangeFailed> {
+        self.shared.work.in_turn(Turn::Diff, session, work).await
     }
 
     /// Ends all file work in a session that is being closed, and removes its transfers.

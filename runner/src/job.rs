@@ -6,7 +6,9 @@
 
 mod disk;
 mod disk_space;
+mod edit;
 mod handle;
+mod preview;
 mod refusals;
 mod result;
 mod rules;
@@ -43,11 +45,13 @@ use crate::{
 };
 
 use disk::DiskWatch;
+use edit::EditRun;
 use result::Failure;
 use running::RunningCommand;
 
 pub(crate) use disk_space::{DISK_SHORT, DiskSpace};
 pub(crate) use handle::{Handle, Job};
+pub(crate) use preview::EditPreviews;
 pub(crate) use result::{inline, lost};
 pub(crate) use snapshot::{SnapshotMaker, search_path};
 pub(crate) use tools::{Tools, environment};
@@ -108,6 +112,8 @@ struct Started {
     egress: Option<Egress>,
     /// `None` if the command runs outside the sandbox.
     refusals: Option<Refusals>,
+    /// `None` if the job is not an approved file edit.
+    edit: Option<EditRun>,
 }
 
 /// Starts the command. Blocks until the command runs, or has definitely not started.
@@ -116,11 +122,12 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     let cap = grant.profile.limits.output_bytes;
     let (spool, writers) =
         tools.spools.create(job.id, cap, grant.command.separate_stderr, grant.command.inline_limit)?;
-    let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
+    let is_edit = grant.decided.edit.is_some();
+    let network = if grant.read_only || is_edit { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
     let open = session;
     let (profile, mut masks) = rules::resolve(profile, session, watch.still())?;
-    let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
+    let mut session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     let of_rules = masks.len();
     // After the rules' masks, so that protected names win if both name the same path.
     masks.extend(watch.masks());
@@ -128,27 +135,35 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
     // Last, so that they apply to every path that the profile's rules show.
     masks.extend(planted_masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
+    let edit = EditRun::begin(job, &masks)?;
+    if let Some(edit) = &edit {
+        edit.confine(&mut session, &mut masks);
+    }
     let egress = match &job.handle.network {
-        Some(layers) => {
+        Some(layers) if !is_edit => {
             let allowed = (layers, &grant.profile.inspection);
             let ended = job.handle.switch.ended();
             Some(Egress::open(&tools.launcher, &tools.proxy, allowed, &session, ended)?)
         }
-        None => None,
+        _ => None,
     };
     let mut env = environment(grant, &profile, &scrubbed.passed, place)?;
     if let Some(egress) = &egress {
         env = egress.announce(grant, env)?;
     }
+    let command = match &grant.decided.edit {
+        Some(edit) => preview::of_copies(edit, &grant.command)?,
+        None => grant.command.clone(),
+    };
     let spec = LaunchSpec {
-        snapshot: job.snapshot.clone(),
+        snapshot: job.snapshot.clone().filter(|_| !is_edit),
         certificates: egress.as_ref().and_then(Egress::certificates),
         prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
         env,
         shape: Shape { read_only: grant.read_only, network },
         trusted: grant.requires.contains(&Requirement::TrustedPath),
         masks,
-        ..LaunchSpec::of(&grant.command)
+        ..LaunchSpec::of(&command)
     };
     let limits = tools.limits(grant);
     let disk =
@@ -164,7 +179,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, Failure> {
         let refusals = Refusals::new(&profile, spec.shape, masks, running.landlock);
         (running, Some(refusals))
     };
-    Ok(Started { running, watch, spool, writers, disk, egress, refusals })
+    Ok(Started { running, watch, spool, writers, disk, egress, refusals, edit })
 }
 
 /// Adds the origin of each mask: path rules up to one position, protected names up to another, then planted programs.
@@ -195,7 +210,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 
 /// Waits until a running command and all its processes have ended and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
-    let Started { running, watch, spool, writers, disk, egress, refusals } = started;
+    let Started { running, watch, spool, writers, disk, egress, refusals, edit } = started;
     let serving = egress.map(|egress| egress.serve(&running.control, job.handle.questions.clone()));
     let stop = match Stop::new() {
         Ok(stop) => stop,
@@ -232,7 +247,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
             let next = Arc::clone(&job);
             let whole = spawn_blocking(move || {
                 let refused = refusals::violations(&job, &spool, &ended, refusals.as_ref());
-                result::of(&job, &spool, ended, watch, (disk.as_deref(), refused))
+                result::of(&job, &spool, (ended, edit), watch, (disk.as_deref(), refused))
             });
             let whole = whole.await;
             // Not awaited: the next command either finds the result or searches itself.

@@ -9,6 +9,7 @@ mod clock;
 pub mod config;
 pub mod doctor;
 pub mod drain;
+mod edit;
 mod egress;
 mod environ;
 mod exchange;

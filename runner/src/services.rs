@@ -24,7 +24,7 @@ use crate::{
     files::Files,
     floor::{Below, NO_USER, NO_USER_REMEDY, Outside},
     forward::Forwards,
-    job::{SnapshotMaker, Tools},
+    job::{EditPreviews, SnapshotMaker, Tools},
     journal::{Journal, JournalError},
     reports::Reports,
     secrets::Secrets,
@@ -79,6 +79,7 @@ pub(crate) struct Services {
     pub(crate) session_table: Arc<SessionTable>,
     pub(crate) files: Arc<Files>,
     pub(crate) forwards: Arc<Forwards>,
+    pub(crate) previews: Arc<EditPreviews>,
     pub(crate) tools: Arc<Tools>,
     pub(crate) metrics: Arc<Metrics>,
     /// The tasks that must finish before the process ends.
@@ -98,6 +99,7 @@ impl Services {
         journal.begin(epoch)?;
         let (config, tools, files) = (Arc::new(config), Arc::new(tools), Arc::new(files));
         let (session_table, reports) = (Arc::new(sessions), Arc::new(Reports::default()));
+        let previews = previews(&tools, &root, &config, environ);
         let (metrics, tasks) = (Arc::new(Metrics::new()), TaskTracker::new());
         let links = Arc::new(LinkState::new(epoch));
         let draining = Arc::new(Draining::new(Arc::clone(&reports)));
@@ -116,7 +118,7 @@ impl Services {
             root: Arc::clone(&root),
             below: below.clone(),
             outside,
-            environ,
+            environ: Arc::clone(&previews.environ),
             secrets,
             disk_space: tools.disk_space.clone(),
             links: Arc::clone(&links),
@@ -155,6 +157,7 @@ impl Services {
             sessions,
             session_table,
             files,
+            previews,
             tools,
             metrics,
             tasks,
@@ -184,6 +187,20 @@ fn executor(
         draining: Arc::clone(draining),
         metrics: Arc::clone(metrics),
         tasks: tasks.clone(),
+    })
+}
+
+fn previews(
+    tools: &Arc<Tools>,
+    root: &Arc<Profile>,
+    config: &Arc<RunnerConfig>,
+    environ: Environ,
+) -> Arc<EditPreviews> {
+    Arc::new(EditPreviews {
+        tools: Arc::clone(tools),
+        root: Arc::clone(root),
+        config: Arc::clone(config),
+        environ: Arc::new(environ),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Approvals and remembered rules as text. The whole command is shown, before any text that its author wrote
 //! about it.
 
+mod edit;
 mod terms;
 
 use std::{fmt::Write as _, time::SystemTime};
@@ -40,7 +41,11 @@ pub fn approval(one: &Approval) -> String {
             let _ = writeln!(out, "      | {line}");
         }
     }
-    push_files(&mut out, &one.files);
+    let edit = one.terms.as_ref().and_then(|terms| terms.edit.as_ref());
+    match edit {
+        Some(edit) => edit::push(&mut out, edit),
+        None => push_files(&mut out, &one.files),
+    }
     if let Some(bound) = &one.terms {
         terms::push(&mut out, bound);
     }

@@ -13,10 +13,10 @@ use super::{names, network, time};
 use airlock_client::{
     ClientError, Violation,
     v1::{
-        Approval, ApprovalState, BackgroundedBy, BoundFile, BoundFileState, Cause, CauseCode, Decision,
-        DirectoryReport, Event, Execution, ExecutionState, LinkState, Mode, OutputState, OutputStream,
-        RememberedRule, Result as Outcome, RuleScope, Runner, RunnerState, Session, SessionState, Shell,
-        Started, Verdict, ViolationAction, cause::Detail, event::Event as Kind,
+        Approval, ApprovalState, BackgroundedBy, Cause, CauseCode, Decision, DirectoryReport, Event,
+        Execution, ExecutionState, LinkState, Mode, OutputState, OutputStream, RememberedRule,
+        Result as Outcome, RuleScope, Runner, RunnerState, Session, SessionState, Shell, Started, Verdict,
+        ViolationAction, cause::Detail, event::Event as Kind,
     },
 };
 use parts::{bytes, insert, known};
@@ -221,6 +221,7 @@ fn decision(one: &Decision) -> Value {
         })
     });
     json!({
+        "edit": one.edit.as_deref().map(parts::file_edit),
         "verdict": names::lower::<Verdict>(one.verdict),
         "reasons": reasons.collect::<Vec<_>>(),
         "commands": commands.collect::<Vec<_>>(),
@@ -305,20 +306,12 @@ pub fn approval(one: &Approval) -> Value {
         "binding": hex::encode(&one.binding),
         "decided_by": one.decided_by,
         "reason": one.reason,
-        "files": one.files.iter().map(bound_file).collect::<Vec<_>>(),
+        "files": one.files.iter().map(parts::bound_file).collect::<Vec<_>>(),
         "terms": one.terms.as_ref().map(parts::terms),
         "connection": one
             .connection
             .as_ref()
             .map(|asked| json!({"host": asked.host, "port": asked.port, "rule": asked.rule})),
-    })
-}
-
-fn bound_file(one: &BoundFile) -> Value {
-    json!({
-        "path": bytes(one.path()),
-        "state": names::upper::<BoundFileState>(one.state),
-        "sha256": hex::encode(&one.sha256),
     })
 }
 

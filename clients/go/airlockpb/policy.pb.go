@@ -930,6 +930,9 @@ type Decision struct {
 	// The warnings with their stable names. no_network: the rules allow no host, and a program usually needs one.
 	// network_refused: the rules refuse a host that the command names. no_proxy: a program cannot use the proxy.
 	WarningNotes []*Note `protobuf:"bytes,18,rep,name=warning_notes,json=warningNotes,proto3" json:"warning_notes,omitempty"`
+	// Set if the command is a file edit: one `sed -i` with a known script and known files of the workspace. Its script
+	// runs no program, and reads and writes no other file.
+	Edit *FileEdit `protobuf:"bytes,20,opt,name=edit,proto3" json:"edit,omitempty"`
 }
 
 func (x *Decision) Reset() {
@@ -1090,6 +1093,147 @@ func (x *Decision) GetWarningNotes() []*Note {
 	return nil
 }
 
+func (x *Decision) GetEdit() *FileEdit {
+	if x != nil {
+		return x.Edit
+	}
+	return nil
+}
+
+// A file edit.
+type FileEdit struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+
+	// The edited files in the order of the command, 1 to 16.
+	Files []*EditedFile `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	// The parts of the sed script.
+	Expressions []string `protobuf:"bytes,2,rep,name=expressions,proto3" json:"expressions,omitempty"`
+	// The long names of the other options, such as `regexp-extended`.
+	Options []string `protobuf:"bytes,3,rep,name=options,proto3" json:"options,omitempty"`
+	// The suffix of backups as it was written. Empty: no backups.
+	BackupSuffix string `protobuf:"bytes,4,opt,name=backup_suffix,json=backupSuffix,proto3" json:"backup_suffix,omitempty"`
+}
+
+func (x *FileEdit) Reset() {
+	*x = FileEdit{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_airlock_v1_policy_proto_msgTypes[11]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *FileEdit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileEdit) ProtoMessage() {}
+
+func (x *FileEdit) ProtoReflect() protoreflect.Message {
+	mi := &file_airlock_v1_policy_proto_msgTypes[11]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileEdit.ProtoReflect.Descriptor instead.
+func (*FileEdit) Descriptor() ([]byte, []int) {
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FileEdit) GetFiles() []*EditedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *FileEdit) GetExpressions() []string {
+	if x != nil {
+		return x.Expressions
+	}
+	return nil
+}
+
+func (x *FileEdit) GetOptions() []string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *FileEdit) GetBackupSuffix() string {
+	if x != nil {
+		return x.BackupSuffix
+	}
+	return ""
+}
+
+// A file of a file edit.
+type EditedFile struct {
+	state         protoimpl.MessageState
+	sizeCache     protoimpl.SizeCache
+	unknownFields protoimpl.UnknownFields
+
+	// The absolute path inside the sandbox.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The path of its backup. Empty: no backup.
+	Backup string `protobuf:"bytes,2,opt,name=backup,proto3" json:"backup,omitempty"`
+}
+
+func (x *EditedFile) Reset() {
+	*x = EditedFile{}
+	if protoimpl.UnsafeEnabled {
+		mi := &file_airlock_v1_policy_proto_msgTypes[12]
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		ms.StoreMessageInfo(mi)
+	}
+}
+
+func (x *EditedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditedFile) ProtoMessage() {}
+
+func (x *EditedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_airlock_v1_policy_proto_msgTypes[12]
+	if protoimpl.UnsafeEnabled && x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditedFile.ProtoReflect.Descriptor instead.
+func (*EditedFile) Descriptor() ([]byte, []int) {
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *EditedFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *EditedFile) GetBackup() string {
+	if x != nil {
+		return x.Backup
+	}
+	return ""
+}
+
 // A match of a shadow rule.
 type ShadowHit struct {
 	state         protoimpl.MessageState
@@ -1107,7 +1251,7 @@ type ShadowHit struct {
 func (x *ShadowHit) Reset() {
 	*x = ShadowHit{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_airlock_v1_policy_proto_msgTypes[11]
+		mi := &file_airlock_v1_policy_proto_msgTypes[13]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -1120,7 +1264,7 @@ func (x *ShadowHit) String() string {
 func (*ShadowHit) ProtoMessage() {}
 
 func (x *ShadowHit) ProtoReflect() protoreflect.Message {
-	mi := &file_airlock_v1_policy_proto_msgTypes[11]
+	mi := &file_airlock_v1_policy_proto_msgTypes[13]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1277,7 @@ func (x *ShadowHit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShadowHit.ProtoReflect.Descriptor instead.
 func (*ShadowHit) Descriptor() ([]byte, []int) {
-	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ShadowHit) GetRule() string {
@@ -1177,7 +1321,7 @@ type Reason struct {
 func (x *Reason) Reset() {
 	*x = Reason{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_airlock_v1_policy_proto_msgTypes[12]
+		mi := &file_airlock_v1_policy_proto_msgTypes[14]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -1190,7 +1334,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_airlock_v1_policy_proto_msgTypes[12]
+	mi := &file_airlock_v1_policy_proto_msgTypes[14]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1347,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reason) GetCode() string {
@@ -1254,7 +1398,7 @@ type Span struct {
 func (x *Span) Reset() {
 	*x = Span{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_airlock_v1_policy_proto_msgTypes[13]
+		mi := &file_airlock_v1_policy_proto_msgTypes[15]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -1267,7 +1411,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_airlock_v1_policy_proto_msgTypes[13]
+	mi := &file_airlock_v1_policy_proto_msgTypes[15]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1424,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Span) GetStart() uint32 {
@@ -1314,7 +1458,7 @@ type FoundCommand struct {
 func (x *FoundCommand) Reset() {
 	*x = FoundCommand{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_airlock_v1_policy_proto_msgTypes[14]
+		mi := &file_airlock_v1_policy_proto_msgTypes[16]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -1327,7 +1471,7 @@ func (x *FoundCommand) String() string {
 func (*FoundCommand) ProtoMessage() {}
 
 func (x *FoundCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_airlock_v1_policy_proto_msgTypes[14]
+	mi := &file_airlock_v1_policy_proto_msgTypes[16]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1484,7 @@ func (x *FoundCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundCommand.ProtoReflect.Descriptor instead.
 func (*FoundCommand) Descriptor() ([]byte, []int) {
-	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FoundCommand) GetArgv() []*Word {
@@ -1393,7 +1537,7 @@ type Word struct {
 func (x *Word) Reset() {
 	*x = Word{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_airlock_v1_policy_proto_msgTypes[15]
+		mi := &file_airlock_v1_policy_proto_msgTypes[17]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -1406,7 +1550,7 @@ func (x *Word) String() string {
 func (*Word) ProtoMessage() {}
 
 func (x *Word) ProtoReflect() protoreflect.Message {
-	mi := &file_airlock_v1_policy_proto_msgTypes[15]
+	mi := &file_airlock_v1_policy_proto_msgTypes[17]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1563,7 @@ func (x *Word) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Word.ProtoReflect.Descriptor instead.
 func (*Word) Descriptor() ([]byte, []int) {
-	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Word) GetText() string {
@@ -1454,7 +1598,7 @@ type PathUse struct {
 func (x *PathUse) Reset() {
 	*x = PathUse{}
 	if protoimpl.UnsafeEnabled {
-		mi := &file_airlock_v1_policy_proto_msgTypes[16]
+		mi := &file_airlock_v1_policy_proto_msgTypes[18]
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		ms.StoreMessageInfo(mi)
 	}
@@ -1467,7 +1611,7 @@ func (x *PathUse) String() string {
 func (*PathUse) ProtoMessage() {}
 
 func (x *PathUse) ProtoReflect() protoreflect.Message {
-	mi := &file_airlock_v1_policy_proto_msgTypes[16]
+	mi := &file_airlock_v1_policy_proto_msgTypes[18]
 	if protoimpl.UnsafeEnabled && x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1624,7 @@ func (x *PathUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathUse.ProtoReflect.Descriptor instead.
 func (*PathUse) Descriptor() ([]byte, []int) {
-	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_airlock_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PathUse) GetPath() string {
@@ -1635,7 +1779,7 @@ var file_airlock_v1_policy_proto_rawDesc = []byte{
 	0x65, 0x73, 0x70, 0x6f, 0x6e, 0x73, 0x65, 0x12, 0x30, 0x0a, 0x08, 0x64, 0x65, 0x63, 0x69, 0x73,
 	0x69, 0x6f, 0x6e, 0x18, 0x01, 0x20, 0x01, 0x28, 0x0b, 0x32, 0x14, 0x2e, 0x61, 0x69, 0x72, 0x6c,
 	0x6f, 0x63, 0x6b, 0x2e, 0x76, 0x31, 0x2e, 0x44, 0x65, 0x63, 0x69, 0x73, 0x69, 0x6f, 0x6e, 0x52,
-	0x08, 0x64, 0x65, 0x63, 0x69, 0x73, 0x69, 0x6f, 0x6e, 0x22, 0xbf, 0x05, 0x0a, 0x08, 0x44, 0x65,
+	0x08, 0x64, 0x65, 0x63, 0x69, 0x73, 0x69, 0x6f, 0x6e, 0x22, 0xe9, 0x05, 0x0a, 0x08, 0x44, 0x65,
 	0x63, 0x69, 0x73, 0x69, 0x6f, 0x6e, 0x12, 0x2d, 0x0a, 0x07, 0x76, 0x65, 0x72, 0x64, 0x69, 0x63,
 	0x74, 0x18, 0x01, 0x20, 0x01, 0x28, 0x0e, 0x32, 0x13, 0x2e, 0x61, 0x69, 0x72, 0x6c, 0x6f, 0x63,
 	0x6b, 0x2e, 0x76, 0x31, 0x2e, 0x56, 0x65, 0x72, 0x64, 0x69, 0x63, 0x74, 0x52, 0x07, 0x76, 0x65,
@@ -1679,7 +1823,23 @@ var file_airlock_v1_policy_proto_rawDesc = []byte{
 	0x69, 0x6e, 0x67, 0x73, 0x12, 0x35, 0x0a, 0x0d, 0x77, 0x61, 0x72, 0x6e, 0x69, 0x6e, 0x67, 0x5f,
 	0x6e, 0x6f, 0x74, 0x65, 0x73, 0x18, 0x12, 0x20, 0x03, 0x28, 0x0b, 0x32, 0x10, 0x2e, 0x61, 0x69,
 	0x72, 0x6c, 0x6f, 0x63, 0x6b, 0x2e, 0x76, 0x31, 0x2e, 0x4e, 0x6f, 0x74, 0x65, 0x52, 0x0c, 0x77,
-	0x61, 0x72, 0x6e, 0x69, 0x6e, 0x67, 0x4e, 0x6f, 0x74, 0x65, 0x73, 0x22, 0x8a, 0x01, 0x0a, 0x09,
+	0x61, 0x72, 0x6e, 0x69, 0x6e, 0x67, 0x4e, 0x6f, 0x74, 0x65, 0x73, 0x12, 0x28, 0x0a, 0x04, 0x65,
+	0x64, 0x69, 0x74, 0x18, 0x14, 0x20, 0x01, 0x28, 0x0b, 0x32, 0x14, 0x2e, 0x61, 0x69, 0x72, 0x6c,
+	0x6f, 0x63, 0x6b, 0x2e, 0x76, 0x31, 0x2e, 0x46, 0x69, 0x6c, 0x65, 0x45, 0x64, 0x69, 0x74, 0x52,
+	0x04, 0x65, 0x64, 0x69, 0x74, 0x22, 0x99, 0x01, 0x0a, 0x08, 0x46, 0x69, 0x6c, 0x65, 0x45, 0x64,
+	0x69, 0x74, 0x12, 0x2c, 0x0a, 0x05, 0x66, 0x69, 0x6c, 0x65, 0x73, 0x18, 0x01, 0x20, 0x03, 0x28,
+	0x0b, 0x32, 0x16, 0x2e, 0x61, 0x69, 0x72, 0x6c, 0x6f, 0x63, 0x6b, 0x2e, 0x76, 0x31, 0x2e, 0x45,
+	0x64, 0x69, 0x74, 0x65, 0x64, 0x46, 0x69, 0x6c, 0x65, 0x52, 0x05, 0x66, 0x69, 0x6c, 0x65, 0x73,
+	0x12, 0x20, 0x0a, 0x0b, 0x65, 0x78, 0x70, 0x72, 0x65, 0x73, 0x73, 0x69, 0x6f, 0x6e, 0x73, 0x18,
+	0x02, 0x20, 0x03, 0x28, 0x09, 0x52, 0x0b, 0x65, 0x78, 0x70, 0x72, 0x65, 0x73, 0x73, 0x69, 0x6f,
+	0x6e, 0x73, 0x12, 0x18, 0x0a, 0x07, 0x6f, 0x70, 0x74, 0x69, 0x6f, 0x6e, 0x73, 0x18, 0x03, 0x20,
+	0x03, 0x28, 0x09, 0x52, 0x07, 0x6f, 0x70, 0x74, 0x69, 0x6f, 0x6e, 0x73, 0x12, 0x23, 0x0a, 0x0d,
+	0x62, 0x61, 0x63, 0x6b, 0x75, 0x70, 0x5f, 0x73, 0x75, 0x66, 0x66, 0x69, 0x78, 0x18, 0x04, 0x20,
+	0x01, 0x28, 0x09, 0x52, 0x0c, 0x62, 0x61, 0x63, 0x6b, 0x75, 0x70, 0x53, 0x75, 0x66, 0x66, 0x69,
+	0x78, 0x22, 0x38, 0x0a, 0x0a, 0x45, 0x64, 0x69, 0x74, 0x65, 0x64, 0x46, 0x69, 0x6c, 0x65, 0x12,
+	0x12, 0x0a, 0x04, 0x70, 0x61, 0x74, 0x68, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x04, 0x70,
+	0x61, 0x74, 0x68, 0x12, 0x16, 0x0a, 0x06, 0x62, 0x61, 0x63, 0x6b, 0x75, 0x70, 0x18, 0x02, 0x20,
+	0x01, 0x28, 0x09, 0x52, 0x06, 0x62, 0x61, 0x63, 0x6b, 0x75, 0x70, 0x22, 0x8a, 0x01, 0x0a, 0x09,
 	0x53, 0x68, 0x61, 0x64, 0x6f, 0x77, 0x48, 0x69, 0x74, 0x12, 0x12, 0x0a, 0x04, 0x72, 0x75, 0x6c,
 	0x65, 0x18, 0x01, 0x20, 0x01, 0x28, 0x09, 0x52, 0x04, 0x72, 0x75, 0x6c, 0x65, 0x12, 0x2d, 0x0a,
 	0x07, 0x76, 0x65, 0x72, 0x64, 0x69, 0x63, 0x74, 0x18, 0x02, 0x20, 0x01, 0x28, 0x0e, 0x32, 0x13,
@@ -1774,7 +1934,7 @@ func file_airlock_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_airlock_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_airlock_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_airlock_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_airlock_v1_policy_proto_goTypes = []interface{}{
 	(ProfileView)(0),                          // 0: airlock.v1.ProfileView
 	(Verdict)(0),                              // 1: airlock.v1.Verdict
@@ -1789,59 +1949,63 @@ var file_airlock_v1_policy_proto_goTypes = []interface{}{
 	(*PolicyServiceCheckRequest)(nil),         // 10: airlock.v1.PolicyServiceCheckRequest
 	(*PolicyServiceCheckResponse)(nil),        // 11: airlock.v1.PolicyServiceCheckResponse
 	(*Decision)(nil),                          // 12: airlock.v1.Decision
-	(*ShadowHit)(nil),                         // 13: airlock.v1.ShadowHit
-	(*Reason)(nil),                            // 14: airlock.v1.Reason
-	(*Span)(nil),                              // 15: airlock.v1.Span
-	(*FoundCommand)(nil),                      // 16: airlock.v1.FoundCommand
-	(*Word)(nil),                              // 17: airlock.v1.Word
-	(*PathUse)(nil),                           // 18: airlock.v1.PathUse
-	(Mode)(0),                                 // 19: airlock.v1.Mode
-	(*durationpb.Duration)(nil),               // 20: google.protobuf.Duration
-	(*NetworkRules)(nil),                      // 21: airlock.v1.NetworkRules
-	(*PageRequest)(nil),                       // 22: airlock.v1.PageRequest
-	(Shell)(0),                                // 23: airlock.v1.Shell
-	(*Note)(nil),                              // 24: airlock.v1.Note
+	(*FileEdit)(nil),                          // 13: airlock.v1.FileEdit
+	(*EditedFile)(nil),                        // 14: airlock.v1.EditedFile
+	(*ShadowHit)(nil),                         // 15: airlock.v1.ShadowHit
+	(*Reason)(nil),                            // 16: airlock.v1.Reason
+	(*Span)(nil),                              // 17: airlock.v1.Span
+	(*FoundCommand)(nil),                      // 18: airlock.v1.FoundCommand
+	(*Word)(nil),                              // 19: airlock.v1.Word
+	(*PathUse)(nil),                           // 20: airlock.v1.PathUse
+	(Mode)(0),                                 // 21: airlock.v1.Mode
+	(*durationpb.Duration)(nil),               // 22: google.protobuf.Duration
+	(*NetworkRules)(nil),                      // 23: airlock.v1.NetworkRules
+	(*PageRequest)(nil),                       // 24: airlock.v1.PageRequest
+	(Shell)(0),                                // 25: airlock.v1.Shell
+	(*Note)(nil),                              // 26: airlock.v1.Note
 }
 var file_airlock_v1_policy_proto_depIdxs = []int32{
-	19, // 0: airlock.v1.Profile.default_mode:type_name -> airlock.v1.Mode
-	19, // 1: airlock.v1.Profile.modes:type_name -> airlock.v1.Mode
-	20, // 2: airlock.v1.Profile.timeout_default:type_name -> google.protobuf.Duration
-	20, // 3: airlock.v1.Profile.timeout_max:type_name -> google.protobuf.Duration
+	21, // 0: airlock.v1.Profile.default_mode:type_name -> airlock.v1.Mode
+	21, // 1: airlock.v1.Profile.modes:type_name -> airlock.v1.Mode
+	22, // 2: airlock.v1.Profile.timeout_default:type_name -> google.protobuf.Duration
+	22, // 3: airlock.v1.Profile.timeout_max:type_name -> google.protobuf.Duration
 	4,  // 4: airlock.v1.Profile.limits:type_name -> airlock.v1.ProfileLimits
 	3,  // 5: airlock.v1.Profile.rules:type_name -> airlock.v1.ProfileRule
-	21, // 6: airlock.v1.Profile.network:type_name -> airlock.v1.NetworkRules
+	23, // 6: airlock.v1.Profile.network:type_name -> airlock.v1.NetworkRules
 	1,  // 7: airlock.v1.ProfileRule.verdict:type_name -> airlock.v1.Verdict
-	20, // 8: airlock.v1.ProfileLimits.grace:type_name -> google.protobuf.Duration
+	22, // 8: airlock.v1.ProfileLimits.grace:type_name -> google.protobuf.Duration
 	0,  // 9: airlock.v1.PolicyServiceGetProfileRequest.view:type_name -> airlock.v1.ProfileView
 	2,  // 10: airlock.v1.PolicyServiceGetProfileResponse.profile:type_name -> airlock.v1.Profile
-	22, // 11: airlock.v1.PolicyServiceListProfilesRequest.page:type_name -> airlock.v1.PageRequest
+	24, // 11: airlock.v1.PolicyServiceListProfilesRequest.page:type_name -> airlock.v1.PageRequest
 	5,  // 12: airlock.v1.PolicyServiceListProfilesRequest.filter:type_name -> airlock.v1.ProfileFilter
 	0,  // 13: airlock.v1.PolicyServiceListProfilesRequest.view:type_name -> airlock.v1.ProfileView
 	2,  // 14: airlock.v1.PolicyServiceListProfilesResponse.profiles:type_name -> airlock.v1.Profile
-	23, // 15: airlock.v1.PolicyServiceCheckRequest.shell:type_name -> airlock.v1.Shell
-	19, // 16: airlock.v1.PolicyServiceCheckRequest.mode:type_name -> airlock.v1.Mode
+	25, // 15: airlock.v1.PolicyServiceCheckRequest.shell:type_name -> airlock.v1.Shell
+	21, // 16: airlock.v1.PolicyServiceCheckRequest.mode:type_name -> airlock.v1.Mode
 	12, // 17: airlock.v1.PolicyServiceCheckResponse.decision:type_name -> airlock.v1.Decision
 	1,  // 18: airlock.v1.Decision.verdict:type_name -> airlock.v1.Verdict
-	14, // 19: airlock.v1.Decision.reasons:type_name -> airlock.v1.Reason
-	16, // 20: airlock.v1.Decision.commands:type_name -> airlock.v1.FoundCommand
-	18, // 21: airlock.v1.Decision.paths:type_name -> airlock.v1.PathUse
-	13, // 22: airlock.v1.Decision.shadow:type_name -> airlock.v1.ShadowHit
-	24, // 23: airlock.v1.Decision.warning_notes:type_name -> airlock.v1.Note
-	1,  // 24: airlock.v1.ShadowHit.verdict:type_name -> airlock.v1.Verdict
-	15, // 25: airlock.v1.Reason.span:type_name -> airlock.v1.Span
-	17, // 26: airlock.v1.FoundCommand.argv:type_name -> airlock.v1.Word
-	15, // 27: airlock.v1.FoundCommand.span:type_name -> airlock.v1.Span
-	10, // 28: airlock.v1.PolicyService.Check:input_type -> airlock.v1.PolicyServiceCheckRequest
-	6,  // 29: airlock.v1.PolicyService.GetProfile:input_type -> airlock.v1.PolicyServiceGetProfileRequest
-	8,  // 30: airlock.v1.PolicyService.ListProfiles:input_type -> airlock.v1.PolicyServiceListProfilesRequest
-	11, // 31: airlock.v1.PolicyService.Check:output_type -> airlock.v1.PolicyServiceCheckResponse
-	7,  // 32: airlock.v1.PolicyService.GetProfile:output_type -> airlock.v1.PolicyServiceGetProfileResponse
-	9,  // 33: airlock.v1.PolicyService.ListProfiles:output_type -> airlock.v1.PolicyServiceListProfilesResponse
-	31, // [31:34] is the sub-list for method output_type
-	28, // [28:31] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	16, // 19: airlock.v1.Decision.reasons:type_name -> airlock.v1.Reason
+	18, // 20: airlock.v1.Decision.commands:type_name -> airlock.v1.FoundCommand
+	20, // 21: airlock.v1.Decision.paths:type_name -> airlock.v1.PathUse
+	15, // 22: airlock.v1.Decision.shadow:type_name -> airlock.v1.ShadowHit
+	26, // 23: airlock.v1.Decision.warning_notes:type_name -> airlock.v1.Note
+	13, // 24: airlock.v1.Decision.edit:type_name -> airlock.v1.FileEdit
+	14, // 25: airlock.v1.FileEdit.files:type_name -> airlock.v1.EditedFile
+	1,  // 26: airlock.v1.ShadowHit.verdict:type_name -> airlock.v1.Verdict
+	17, // 27: airlock.v1.Reason.span:type_name -> airlock.v1.Span
+	19, // 28: airlock.v1.FoundCommand.argv:type_name -> airlock.v1.Word
+	17, // 29: airlock.v1.FoundCommand.span:type_name -> airlock.v1.Span
+	10, // 30: airlock.v1.PolicyService.Check:input_type -> airlock.v1.PolicyServiceCheckRequest
+	6,  // 31: airlock.v1.PolicyService.GetProfile:input_type -> airlock.v1.PolicyServiceGetProfileRequest
+	8,  // 32: airlock.v1.PolicyService.ListProfiles:input_type -> airlock.v1.PolicyServiceListProfilesRequest
+	11, // 33: airlock.v1.PolicyService.Check:output_type -> airlock.v1.PolicyServiceCheckResponse
+	7,  // 34: airlock.v1.PolicyService.GetProfile:output_type -> airlock.v1.PolicyServiceGetProfileResponse
+	9,  // 35: airlock.v1.PolicyService.ListProfiles:output_type -> airlock.v1.PolicyServiceListProfilesResponse
+	33, // [33:36] is the sub-list for method output_type
+	30, // [30:33] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_airlock_v1_policy_proto_init() }
@@ -1984,7 +2148,7 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 		file_airlock_v1_policy_proto_msgTypes[11].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*ShadowHit); i {
+			switch v := v.(*FileEdit); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -1996,7 +2160,7 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 		file_airlock_v1_policy_proto_msgTypes[12].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*Reason); i {
+			switch v := v.(*EditedFile); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -2008,7 +2172,7 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 		file_airlock_v1_policy_proto_msgTypes[13].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*Span); i {
+			switch v := v.(*ShadowHit); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -2020,7 +2184,7 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 		file_airlock_v1_policy_proto_msgTypes[14].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*FoundCommand); i {
+			switch v := v.(*Reason); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -2032,7 +2196,7 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 		file_airlock_v1_policy_proto_msgTypes[15].Exporter = func(v interface{}, i int) interface{} {
-			switch v := v.(*Word); i {
+			switch v := v.(*Span); i {
 			case 0:
 				return &v.state
 			case 1:
@@ -2044,6 +2208,30 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 		file_airlock_v1_policy_proto_msgTypes[16].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*FoundCommand); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_airlock_v1_policy_proto_msgTypes[17].Exporter = func(v interface{}, i int) interface{} {
+			switch v := v.(*Word); i {
+			case 0:
+				return &v.state
+			case 1:
+				return &v.sizeCache
+			case 2:
+				return &v.unknownFields
+			default:
+				return nil
+			}
+		}
+		file_airlock_v1_policy_proto_msgTypes[18].Exporter = func(v interface{}, i int) interface{} {
 			switch v := v.(*PathUse); i {
 			case 0:
 				return &v.state
@@ -2056,16 +2244,16 @@ func file_airlock_v1_policy_proto_init() {
 			}
 		}
 	}
-	file_airlock_v1_policy_proto_msgTypes[11].OneofWrappers = []interface{}{}
-	file_airlock_v1_policy_proto_msgTypes[12].OneofWrappers = []interface{}{}
-	file_airlock_v1_policy_proto_msgTypes[15].OneofWrappers = []interface{}{}
+	file_airlock_v1_policy_proto_msgTypes[13].OneofWrappers = []interface{}{}
+	file_airlock_v1_policy_proto_msgTypes[14].OneofWrappers = []interface{}{}
+	file_airlock_v1_policy_proto_msgTypes[17].OneofWrappers = []interface{}{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: file_airlock_v1_policy_proto_rawDesc,
 			NumEnums:      2,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

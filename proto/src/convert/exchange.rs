@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 
-use super::error::{ConvertError, joined, parsed, required};
+use super::{
+    error::{ConvertError, joined, parsed, required},
+    grant,
+};
 use crate::{
     runner_v1 as wire,
     runner_v1::{exchange_request::Message as Up, exchange_response::Message as Down},
@@ -43,6 +46,7 @@ impl From<ExchangeFromRunner> for wire::ExchangeRequest {
             From::Digests(files) => {
                 Up::Digests(wire::DigestsTaken { files: files.into_iter().map(Into::into).collect() })
             }
+            From::Previewed(preview) => Up::Previewed(preview.into()),
             From::Written { accepted, ended } => Up::Written(wire::StdinWritten { accepted, ended }),
             From::End => Up::ForwardEnd(wire::ForwardEnd {}),
             From::Failed(failed) => Up::Failed(failed.into()),
@@ -84,6 +88,7 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
                 Self::Restored { path: path.into(), replaced_id }
             }
             Up::Digests(taken) => Self::Digests(files("digests.files", taken.files)?),
+            Up::Previewed(preview) => Self::Previewed(preview.try_into()?),
             Up::Written(wire::StdinWritten { accepted, ended }) => Self::Written { accepted, ended },
             Up::ForwardEnd(wire::ForwardEnd {}) => Self::End,
             Up::Failed(failed) => Self::Failed(failed.into()),
@@ -94,7 +99,7 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
 impl From<ExchangeToRunner> for wire::ExchangeResponse {
     fn from(message: ExchangeToRunner) -> Self {
         use ExchangeOrder::{
-            Diff, Digests, Download, Forward, List, Quarantine, Restore, Stat, Stdin, Upload,
+            Diff, Digests, Download, Forward, List, Preview, Quarantine, Restore, Stat, Stdin, Upload,
         };
         let message = match message {
             ExchangeToRunner::Order(Upload(order)) => Down::Upload(order.into()),
@@ -112,6 +117,9 @@ impl From<ExchangeToRunner> for wire::ExchangeResponse {
                 session_id: session_id.to_string(),
                 paths: paths.into_iter().map(Into::into).collect(),
             }),
+            ExchangeToRunner::Order(Preview(grant)) => {
+                Down::Preview(wire::PreviewOrder { grant: grant.encode().into() })
+            }
             ExchangeToRunner::Order(Stdin { execution_id, take_over }) => {
                 Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string(), take_over })
             }
@@ -153,6 +161,7 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
                     paths: order.paths.into_iter().map(Into::into).collect(),
                 }
             }
+            Down::Preview(order) => ExchangeOrder::Preview(Box::new(grant::of_preview(&order)?)),
             Down::Stdin(order) => ExchangeOrder::Stdin {
                 execution_id: parsed("stdin.execution_id", &order.execution_id)?,
                 take_over: order.take_over,

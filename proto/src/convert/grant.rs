@@ -19,6 +19,15 @@ pub(super) fn from_wire(grant: &wire::Grant) -> Result<(Grant, [u8; 32]), Conver
     Ok((grant, binding))
 }
 
+/// Decodes the grant of a preview, which must have a file edit.
+pub(super) fn of_preview(order: &wire::PreviewOrder) -> Result<Grant, ConvertError> {
+    let grant = Grant::decode(&order.grant).map_err(|error| malformed("preview.grant", &error))?;
+    match grant.decided.edit {
+        Some(_) => Ok(grant),
+        None => Err(ConvertError::new("preview.grant", "has no file edit")),
+    }
+}
+
 /// Converts the profile of a session to its wire form.
 pub(super) fn wire_profile(profile: Option<&SandboxProfile>) -> Vec<u8> {
     profile.map(encoding::encode).unwrap_or_default()

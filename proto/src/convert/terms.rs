@@ -3,8 +3,9 @@
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
+use super::edit;
 use crate::v1;
-use airlock_domain::{DecidedPath, Grant, Obeyed, PathAccess, secret};
+use airlock_domain::{DecidedPath, EditPreview, Grant, Obeyed, PathAccess, secret};
 
 /// The fields of a grant that an approval or its terms show in a field of their own. `terms.further` shows all
 /// others.
@@ -25,10 +26,17 @@ const SHOWN: [&str; 13] = [
 ];
 
 /// Returns the fields that [`Grant::binding`] covers in addition to session, command, shell, directory and
-/// files, as an encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked.
+/// files, as an encoded `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked. `preview` has
+/// the changes of a file edit, or the reason why they are not known.
 #[must_use]
-pub fn approval_terms(grant: &Grant) -> Vec<u8> {
-    v1::ApprovalTerms::from(grant).encode_to_vec()
+pub fn approval_terms(grant: &Grant, preview: Option<Result<EditPreview, String>>) -> Vec<u8> {
+    let mut terms = v1::ApprovalTerms::from(grant);
+    match preview {
+        Some(Ok(preview)) => terms.edit.get_or_insert_default().files = v1::EditPreview::from(preview).files,
+        Some(Err(note)) => terms.edit = Some(v1::EditPreview { note, ..v1::EditPreview::default() }),
+        None => {}
+    }
+    terms.encode_to_vec()
 }
 
 impl From<&Grant> for v1::ApprovalTerms {
@@ -48,6 +56,7 @@ impl From<&Grant> for v1::ApprovalTerms {
             paths: grant.decided.paths.iter().map(path).collect(),
             obeyed: grant.decided.obeyed.iter().map(obeyed).collect(),
             further: grant.further(&SHOWN),
+            edit: grant.decided.edit.as_ref().map(edit::bound),
         }
     }
 }

@@ -124,6 +124,7 @@ fn of_a_hostile_runners_inline_output_no_more_is_taken_than_the_contract_allows(
 }
 
 pub(super) fn sample() -> Grant {
+    let texts = |text: &str| vec![text.to_owned()];
     Grant {
         session_id: SessionId::new(),
         command: CommandSpec {
@@ -166,10 +167,7 @@ pub(super) fn sample() -> Grant {
             secrets: vec!["DEPLOY_TOKEN".to_owned()],
             shell_init: "alias ll='ls -l'\n".to_owned(),
             shell_prefix: vec!["/usr/bin/nice".to_owned(), "-n5".to_owned()],
-            inspection: Inspection {
-                requests: vec!["GET api.example".to_owned()],
-                secrets: vec!["TOKEN".to_owned()],
-            },
+            inspection: Inspection { requests: texts("GET api.example"), secrets: texts("TOKEN") },
         },
         read_only: true,
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
@@ -187,6 +185,7 @@ pub(super) fn sample() -> Grant {
                 format: ObeyedFormat::Toml,
                 settings: vec!["build.rustc-wrapper".to_owned()],
             }],
+            edit: Some(super::edit::tests::decided()),
         },
         egress: vec![network("pypi"), network("github")],
         questions: ConnectionQuestions {

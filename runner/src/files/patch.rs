@@ -65,9 +65,30 @@ pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) ->
         let tab = |side: Option<&Side>| if side.is_some() { tab } else { b"" };
         line(&mut out, &[b"--- ", &name(before, b'a'), tab(before)]);
         line(&mut out, &[b"+++ ", &name(after, b'b'), tab(after)]);
-        hunks(&mut out, &old, &new)?;
+        hunks(&mut out, &old, &new, PATCH_BYTES)?;
     }
     if out.len() > PATCH_BYTES { Err(Omitted::TooLarge) } else { Ok(out) }
+}
+
+/// Returns the changes between two texts as a unified diff of at most `most` bytes, and whether it is incomplete. `None` if
+/// one of them is not text. The diff is empty if they are equal.
+pub(crate) fn unified_diff(path: &[u8], (old, new): (&[u8], &[u8]), most: usize) -> Option<(Vec<u8>, bool)> {
+    if !is_text(old) || !is_text(new) {
+        return None;
+    }
+    let mut out = Vec::new();
+    if old == new {
+        return Some((out, false));
+    }
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    line(&mut out, &[b"--- ", &quoted(b'a', path)]);
+    line(&mut out, &[b"+++ ", &quoted(b'b', path)]);
+    let is_whole = hunks(&mut out, old, new, most).is_ok() && out.len() <= most;
+    if !is_whole {
+        out.truncate(most);
+        out.truncate(out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+    }
+    Some((out, !is_whole))
 }
 
 fn head(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
@@ -113,7 +134,7 @@ fn quoted(letter: u8, path: &[u8]) -> Vec<u8> {
     out
 }
 
-fn hunks(out: &mut Vec<u8>, old: &[u8], new: &[u8]) -> Result<(), Omitted> {
+fn hunks(out: &mut Vec<u8>, old: &[u8], new: &[u8], most: usize) -> Result<(), Omitted> {
     fn lines(text: &[u8]) -> Vec<&[u8]> {
         text.split_inclusive(|byte| *byte == b'\n').collect()
     }
@@ -127,7 +148,7 @@ fn hunks(out: &mut Vec<u8>, old: &[u8], new: &[u8]) -> Result<(), Omitted> {
         line(out, &[UnifiedHunkHeader::new(&group).to_string().as_bytes()]);
         for op in &group {
             hunk_lines(out, op, &old, &new);
-            if out.len() > PATCH_BYTES {
+            if out.len() > most {
                 return Err(Omitted::TooLarge);
             }
         }

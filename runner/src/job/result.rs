@@ -10,8 +10,13 @@ use airlock_sandbox::{
     self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError, protect::ProtectError,
 };
 
-use super::{disk::DiskWatch, handle::Job};
+use super::{
+    disk::DiskWatch,
+    edit::{self, EditRun},
+    handle::Job,
+};
 use crate::{
+    edit::EditError,
     egress::{Connections, EgressError, InspectError},
     guard::{GuardError, Watch, failed},
     inline,
@@ -42,6 +47,8 @@ pub(super) enum Failure {
     Credential(getrandom::Error),
     #[error(transparent)]
     Inspect(InspectError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
 }
 
 impl From<EgressError> for Failure {
@@ -88,6 +95,7 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
             let (step, hint) = (step.to_owned(), hint.to_owned());
             Cause::SandboxFailed { step, message: error.to_string(), hint }
         }
+        Failure::Edit(error) => edit::cause(&error),
         Failure::Environment | Failure::Rights | Failure::Credential(_) => {
             Cause::Internal { message: failure.to_string() }
         }
@@ -140,10 +148,12 @@ pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> Execu
 pub(super) fn of(
     job: &Job,
     spool: &JobSpool,
-    ended: Ended,
+    (ended, edit): (Ended, Option<EditRun>),
     watch: Watch,
     (disk, refused): (Option<&DiskWatch>, Vec<Violation>),
 ) -> ExecutionResult {
+    // Before the end of the watch, which also applies to the written files.
+    let unwritten = edit.and_then(|edit| edit.finish(job, &ended));
     let (directory, directory_report) = directory(job, &ended);
     let (mut violations, failure) = watch.finish();
     violations.splice(0..0, refused);
@@ -153,7 +163,8 @@ pub(super) fn of(
     while violations.len() > VIOLATIONS {
         violations.remove(VIOLATIONS - 1);
     }
-    let cause = job.handle.switch.settle(failure.unwrap_or_else(|| own_cause(ended.cause)));
+    let cause = unwritten.or(failure).unwrap_or_else(|| own_cause(ended.cause));
+    let cause = job.handle.switch.settle(cause);
     let result = ExecutionResult {
         started: Started::Yes,
         directory,

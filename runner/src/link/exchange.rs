@@ -109,6 +109,7 @@ async fn hold(
         files: Arc::clone(&services.files),
         jobs: Arc::clone(&services.jobs),
         forwards: Arc::clone(&services.forwards),
+        previews: Arc::clone(&services.previews),
         order_timeout: services.config.limits.dial_timeout,
         idle: services.config.limits.exchange_idle,
     };

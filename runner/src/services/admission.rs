@@ -41,7 +41,7 @@ pub(crate) struct Admission {
     /// Whether this host lacks a layer that the floor requires.
     pub(super) below: Below,
     pub(super) outside: Outside,
-    pub(super) environ: Environ,
+    pub(super) environ: Arc<Environ>,
     pub(super) secrets: Secrets,
     pub(super) disk_space: DiskSpace,
     pub(super) links: Arc<LinkState>,

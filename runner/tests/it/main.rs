@@ -6,6 +6,7 @@ mod commands;
 mod confined;
 mod controls;
 mod disks;
+mod edits;
 mod egress;
 mod egress_ask;
 mod egress_live;

@@ -10,7 +10,7 @@ mod remember;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_domain::{ApprovalId, BoundFile, RunnerId, SessionId};
+use airlock_domain::{ApprovalId, BoundFile, EditPreview, Grant, RunnerId, SessionId};
 use airlock_lifecycle::{Answer, Event};
 use airlock_store::{
     ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, Store, StoreError,
@@ -64,6 +64,12 @@ pub trait FileLook: Send + Sync {
         session_id: SessionId,
         paths: Vec<Vec<u8>>,
     ) -> Result<Vec<BoundFile>, ApiError>;
+
+    /// Returns the changes that the file edit of a grant would make. The request ends when the future is dropped.
+    ///
+    /// # Errors
+    /// Returns `Unavailable`, `Exhausted`, or the runner's refusal.
+    async fn preview(&self, tenant: &str, runner: &RunnerId, grant: Grant) -> Result<EditPreview, ApiError>;
 }
 
 /// The approvals and the remembered rules.

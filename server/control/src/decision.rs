@@ -4,6 +4,7 @@
 //! the policy can return a [`Permit`].
 
 mod decided;
+pub(crate) mod edit;
 mod hooks;
 mod lift;
 mod network;
@@ -19,17 +20,17 @@ use std::{
 };
 
 use airlock_domain::{
-    BoundFile, CommandSpec, Grant, Mode, NetworkRules, SandboxProfile, SessionId, SessionSnapshot, Shell,
+    CommandSpec, Grant, Mode, NetworkRules, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
 use airlock_policy::{Answer, Binding, Decision, LastStep, Layers, Permit, Snapshot, Unsandboxed, Verdict};
-use airlock_proto::convert::approval_terms;
+use airlock_proto::convert::{approval_terms, approved_results};
 use tracing::{Span, field::Empty};
 
 use airlock_store::record::{ApprovalRecord, ApprovalState, ExecutionSpec};
 pub(crate) use hooks::{Consulted, HookEffect, consulted};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use network::{known as known_network, refused as refused_network};
-pub(crate) use offer::{Asked, Decided, Offer, Ruling};
+pub(crate) use offer::{Asked, Decided, Looked, Offer, Ruling};
 pub use offer::{HOME, TMP, WORKSPACE};
 pub use record::DecisionEncoder;
 pub(crate) use record::verdict_name;
@@ -73,11 +74,13 @@ pub(crate) fn decide(
         )
     };
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
-    let told = decided::of(&decision, directory);
+    let mut told = decided::of(&decision, directory);
     if !told.whole {
         lift::ask_of_untold(&mut decision);
     }
     record::deny_unbound(&mut decision);
+    told.decided.edit = edit::of(&decision, command, !unsandboxed).filter(|_| told.decided.files.is_empty());
+    told.decided.files = edit::files(told.decided.edit.as_ref(), told.decided.files);
     let egress = match network::is_permitted(&decision, unsandboxed, mode) {
         true => network::layers(&profile.network, session_network, command.network.as_ref()),
         false => Vec::new(),
@@ -111,10 +114,13 @@ pub(crate) fn decide(
     Decided { decision, verdict, hooks, grant, binding, record }
 }
 
-/// Returns the question about a grant, with the current state of the files.
-pub(crate) fn asked(grant: &Grant, files: Vec<BoundFile>) -> Asked {
-    let grant = record::to_files(grant, &files);
-    Asked { binding: Binding::new(grant.binding()), files, terms: approval_terms(&grant) }
+/// Returns the question about a grant, with the current state of the files and the preview of a file edit.
+pub(crate) fn asked(grant: &Grant, looked: Looked) -> Asked {
+    let Looked { files, preview } = looked;
+    let known = preview.as_ref().and_then(|preview| preview.as_ref().ok());
+    let results: Vec<_> = known.iter().flat_map(|known| &known.files).map(|file| file.after).collect();
+    let grant = record::to_files(&edit::to_results(grant, &results), &files);
+    Asked { binding: Binding::new(grant.binding()), files, terms: approval_terms(&grant, preview) }
 }
 
 impl Decided {
@@ -142,7 +148,9 @@ impl Decided {
                 None => self.decision.permit(self.binding),
             },
             Verdict::Ask => {
-                let grant = record::to_files(&self.grant, files);
+                let terms = approval.filter(|_| self.grant.decided.edit.is_some()).map(|one| &one.terms);
+                let results = terms.map(|terms| approved_results(terms)).unwrap_or_default();
+                let grant = record::to_files(&edit::to_results(&self.grant, &results), files);
                 let binding = Binding::new(grant.binding());
                 let permit =
                     answer.and_then(|answer| self.decision.permit_with_answer(binding, &answer).ok());

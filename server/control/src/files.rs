@@ -6,7 +6,9 @@ mod page;
 mod quarantine;
 mod transfer;
 
-use airlock_domain::{BoundFile, ExchangeFromRunner, ExchangeOrder, FileInfo, RunnerId, SessionId};
+use airlock_domain::{
+    BoundFile, EditPreview, ExchangeFromRunner, ExchangeOrder, FileInfo, Grant, RunnerId, SessionId,
+};
 
 use self::page::can_be;
 use crate::{
@@ -54,14 +56,7 @@ impl FileLook for Exchanges {
         session_id: SessionId,
         paths: Vec<Vec<u8>>,
     ) -> Result<Vec<BoundFile>, ApiError> {
-        // The server itself is the caller, but the exchange counts towards the tenant's limit.
-        let who = Principal {
-            name: "airlock".to_owned(),
-            tenant: tenant.to_owned(),
-            roles: Vec::new(),
-            profiles: Vec::new(),
-            peer: String::new(),
-        };
+        let who = server_itself(tenant);
         let order = ExchangeOrder::Digests { session_id, paths: paths.clone() };
         let mut exchange = self.open(&who, runner, order).await?;
         let found = match exchange.hear().await {
@@ -73,5 +68,31 @@ impl FileLook for Exchanges {
             Err(error) => Err(error),
         };
         exchange.settled(found)
+    }
+
+    async fn preview(&self, tenant: &str, runner: &RunnerId, grant: Grant) -> Result<EditPreview, ApiError> {
+        let edit = grant.decided.edit.clone();
+        let order = ExchangeOrder::Preview(Box::new(grant));
+        let mut exchange = self.open(&server_itself(tenant), runner, order).await?;
+        let found = match exchange.hear().await {
+            Ok(ExchangeFromRunner::Previewed(preview)) if edit.is_some_and(|edit| preview.is_of(&edit)) => {
+                Ok(preview)
+            }
+            Ok(ExchangeFromRunner::Previewed(_)) => Err(exchange.misbehaved(Violation::BadEntry)),
+            Ok(_) => Err(exchange.misbehaved(Violation::WrongKind)),
+            Err(error) => Err(error),
+        };
+        exchange.settled(found)
+    }
+}
+
+/// Returns the server itself as the caller of an exchange, which counts towards the tenant's limit.
+fn server_itself(tenant: &str) -> Principal {
+    Principal {
+        name: "airlock".to_owned(),
+        tenant: tenant.to_owned(),
+        roles: Vec::new(),
+        profiles: Vec::new(),
+        peer: String::new(),
     }
 }

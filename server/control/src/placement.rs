@@ -295,8 +295,8 @@ impl Placement {
         let mut asked = record.clone();
         asked.decision = again.record.clone();
         asked.spec.command.directory.clone_from(&session.directory);
-        let files = self.approvals.look_at(session, &again.grant.decided.files).await;
-        let approval = self.approvals.new_approval(&asked, decision::asked(&again.grant, files));
+        let looked = self.approvals.look_at(session, &again.grant).await;
+        let approval = self.approvals.new_approval(&asked, decision::asked(&again.grant, looked));
         let asked = Event::AskedAgain(Box::new(Question {
             decision: again.redecision(session),
             approval,

@@ -420,6 +420,7 @@ mod tests {
     mod again;
     mod approvals;
     mod background;
+    mod edits;
     mod ends;
     mod fleet;
     mod happy;

@@ -2,8 +2,8 @@
 
 use airlock_domain::HookAnswer;
 use airlock_policy::{
-    Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, ShadowHit, Span,
-    Verdict, Warning, Word,
+    Access, Category, Decision, Edit, EditedFile, FoundCommand, PathUse, Reason, Requirement, Rewrite,
+    ShadowHit, Span, Verdict, Warning, Word,
 };
 use airlock_proto::v1;
 use prost::Message as _;
@@ -35,6 +35,20 @@ pub(super) fn to_wire(decision: &Decision, profile: &str, hooks: &[HookAnswer]) 
         shadow: decision.shadow.iter().map(shadow).collect(),
         endings: decision.endings.iter().copied().map(number).collect(),
         hooks: hooks.iter().cloned().map(v1::HookAnswer::from).collect(),
+        edit: decision.edit.as_ref().map(edit).map(Box::new),
+    }
+}
+
+fn edit(edit: &Edit) -> v1::FileEdit {
+    let file = |file: &EditedFile| v1::EditedFile {
+        path: file.path.clone(),
+        backup: file.backup.clone().unwrap_or_default(),
+    };
+    v1::FileEdit {
+        files: edit.files.iter().map(file).collect(),
+        expressions: edit.expressions.clone(),
+        options: edit.options.clone(),
+        backup_suffix: edit.suffix.clone().unwrap_or_default(),
     }
 }
 

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+mod edits;
+
 use airlock_client::{
     Client, ClientError,
     v1::{self, approval_service_decide_request as decide},
@@ -19,6 +21,8 @@ const ASKS: &str =
     "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(bash x.sh)\", \"Bash(./x.sh)\"]\n";
 /// A profile with approvals that expire at once.
 const BRIEF: &str = "name = \"brief\"\nextends = \"strict\"\n[approvals]\nvalid_for = \"1s\"\n";
+/// A profile that runs sandboxed commands and asks about sed.
+const EDITS: &str = "name = \"edits\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(sed:*)\"]\n";
 const SHARED: &str = "name = \"shared\"\nextends = \"strict\"\n[approvals]\nremember = \"tenant\"\n";
 
 const BOB: &str = "bobs-own-token-of-the-test-which-is-long-enough";
@@ -43,7 +47,7 @@ impl Fixture {
             )
         };
         let server_tables = identity("bob", "acme", BOB) + &identity("eve", "other", EVE);
-        let profiles = [("asks", ASKS), ("brief", BRIEF), ("shared", SHARED)];
+        let profiles = [("asks", ASKS), ("brief", BRIEF), ("shared", SHARED), ("edits", EDITS)];
         let profiles = profiles.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
         let site = Site::with(Extras { server_tables, profiles, ..Extras::default() });
         let (server, runner) = (site.server(&[]), site.runner(&[]));

@@ -40,6 +40,10 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     for one in &terms.env {
         row("variable", variable(one));
     }
+    // The page shows the changes before the conditions.
+    for word in terms.edit.iter().flat_map(|edit| &edit.words) {
+        row("edit word", word.bytes().map_or_else(|| "unknown".to_owned(), escape::line));
+    }
     for (name, value) in &terms.further {
         row("field", format!("{}: {}", shown(name), shown(value)));
     }
@@ -79,7 +83,7 @@ mod tests {
 
     type Change = (&'static str, fn(&mut ApprovalTerms));
 
-    const CHANGES: [Change; 14] = [
+    const CHANGES: [Change; 15] = [
         ("env", |terms| terms.env.push(BoundVariable { name: "A".to_owned(), ..Default::default() })),
         ("profile", |terms| terms.profile.push('x')),
         ("profile_sha256", |terms| terms.profile_sha256 = vec![1; 32].into()),
@@ -92,6 +96,7 @@ mod tests {
         ("programs", |terms| terms.programs.push(Word::known("make"))),
         ("git", |terms| terms.git.push("log".to_owned())),
         ("obeyed", |terms| terms.obeyed.push("cargo: /workspace/.cargo/config.toml".to_owned())),
+        ("edit", |terms| terms.edit.get_or_insert_default().words.push(Word::known("sed"))),
         ("further", |terms| drop(terms.further.insert("command.later".to_owned(), "1".to_owned()))),
         ("paths", |terms| {
             terms.paths.push(BoundPath { access: "READ".to_owned(), ..Default::default() }.with_path("/etc"));

@@ -1,8 +1,8 @@
 //! Parts of results as JSON: bytes, output, and the fields that an answer is bound to.
 
 use airlock_client::v1::{
-    ApprovalTerms, BoundPath, BoundVariable, HookAnswer, HookOutcome, InlineOutput, InlineText, OutputImage,
-    OutputStream, Progress, Word,
+    ApprovalTerms, BoundFile, BoundFileState, BoundPath, BoundVariable, EditPreview, FileEdit, FilePreview,
+    HookAnswer, HookOutcome, InlineOutput, InlineText, OutputImage, OutputStream, Progress, Word,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -100,6 +100,52 @@ pub(super) fn terms(one: &ApprovalTerms) -> Value {
         "git": one.git,
         "paths": one.paths.iter().map(path).collect::<Vec<_>>(),
         "further": one.further,
+        "edit": one.edit.as_ref().map(edit),
+    })
+}
+
+fn edit(one: &EditPreview) -> Value {
+    json!({
+        "files": one.files.iter().map(edited_file).collect::<Vec<_>>(),
+        "note": known(!one.note.is_empty(), || one.note.clone()),
+        "words": one.words.iter().map(|word| word.bytes().map(bytes)).collect::<Vec<_>>(),
+    })
+}
+
+fn edited_file(one: &FilePreview) -> Value {
+    json!({
+        "path": bytes(one.path()),
+        "before_sha256": hex::encode(&one.before_sha256),
+        "after_sha256": hex::encode(&one.after_sha256),
+        "before_bytes": one.before_bytes,
+        "after_bytes": one.after_bytes,
+        "mode": format!("{:03o}", one.mode),
+        "binary": one.binary,
+        "replaces_link": one.replaces_link,
+        "diff": bytes(one.diff()),
+        "truncated": one.truncated,
+        "backup": one.backup.as_ref().map(bound_file),
+    })
+}
+
+pub(super) fn bound_file(one: &BoundFile) -> Value {
+    json!({
+        "path": bytes(one.path()),
+        "state": names::upper::<BoundFileState>(one.state),
+        "sha256": hex::encode(&one.sha256),
+    })
+}
+
+/// Formats a file edit.
+pub(super) fn file_edit(one: &FileEdit) -> Value {
+    let files = one.files.iter().map(
+        |file| json!({"path": file.path, "backup": known(!file.backup.is_empty(), || file.backup.clone())}),
+    );
+    json!({
+        "files": files.collect::<Vec<_>>(),
+        "expressions": one.expressions,
+        "options": one.options,
+        "backup_suffix": known(!one.backup_suffix.is_empty(), || one.backup_suffix.clone()),
     })
 }
 

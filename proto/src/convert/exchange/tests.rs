@@ -137,6 +137,7 @@ fn orders_survive_the_wire() {
         ExchangeOrder::Quarantine(QuarantineOrder { session_id, after: "a".to_owned(), page_size: 5 }),
         ExchangeOrder::Restore { session_id, quarantine_id: "a".to_owned() },
         ExchangeOrder::Digests { session_id, paths: vec![b"/workspace/\xff".to_vec()] },
+        ExchangeOrder::Preview(Box::new(crate::convert::tests::sample())),
         ExchangeOrder::Forward { session_id, port: u16::MAX },
         ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false },
         ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: true },

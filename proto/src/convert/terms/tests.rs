@@ -12,7 +12,7 @@ use airlock_domain::{FileState, SessionId, Shell, TerminalSize};
 /// The name of a field of the grant or of its decided facts, and a function that changes its value.
 type Change = (&'static str, fn(&mut Grant));
 
-const CHANGES: [Change; 28] = [
+const CHANGES: [Change; 29] = [
     ("session_id", |grant| grant.session_id = SessionId::new()),
     ("command", |_| {}),
     ("command.text", |grant| grant.command.text.push(b'x')),
@@ -42,6 +42,9 @@ const CHANGES: [Change; 28] = [
     ("decided.git", |grant| grant.decided.git.push("log".to_owned())),
     ("decided.paths", |grant| grant.decided.paths.clear()),
     ("decided.obeyed", |grant| grant.decided.obeyed.clear()),
+    ("decided.edit", |grant| {
+        grant.decided.edit.iter_mut().for_each(|edit| edit.files[0].result = Some([8; 32]));
+    }),
     ("decided.files", |grant| {
         grant.decided.files.iter_mut().for_each(|file| file.state = FileState::Digest([8; 32]));
     }),
@@ -57,7 +60,7 @@ fn fields(debug: &str) -> BTreeSet<String> {
 /// Returns the part of a grant that an approval shows.
 fn shown(grant: &Grant) -> impl PartialEq + std::fmt::Debug + use<> {
     let Grant { session_id, command, decided, .. } = grant.clone();
-    (session_id, command.text, command.shell, command.directory, decided.files, approval_terms(grant))
+    (session_id, command.text, command.shell, command.directory, decided.files, approval_terms(grant, None))
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_secret_is_told_by_its_digest_alone() {
     grant.command.env = [("API_TOKEN", "hunter2"), ("LD_PRELOAD", "/workspace/x.so")]
         .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
         .into();
-    let encoded = approval_terms(&grant);
+    let encoded = approval_terms(&grant, None);
     assert!(!encoded.windows(7).any(|part| part == b"hunter2"));
     let terms = v1::ApprovalTerms::decode(&encoded[..]).unwrap();
     let [token, preload] = &terms.env[..] else { panic!("{:?}", terms.env) };

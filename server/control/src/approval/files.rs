@@ -1,9 +1,9 @@
-//! The state of the files that a command would run, as the session's runner reports it when an approval is created, and
-//! the question that follows when a runner finds that they differ.
+//! The state of the files that a command would run, and the changes of a file edit, as the session's runner reports them
+//! when an approval is created. Also the question that follows when a runner finds that they differ.
 
 use std::time::Duration;
 
-use airlock_domain::{BoundFile, Cause, FileState};
+use airlock_domain::{BoundFile, Cause, FileState, Grant};
 use airlock_lifecycle::{Question, Redecision};
 use airlock_store::{
     StoreError,
@@ -11,15 +11,51 @@ use airlock_store::{
 };
 
 use super::Approvals;
-use crate::{decision, shared::micros};
+use crate::{
+    api::ApiError,
+    decision::{self, Looked},
+    shared::micros,
+};
 
 /// The maximum time that an approval waits for the runner. After this time, the approval is created without the state
 /// of the files, and the runner is asked again before the start.
 const LOOK_WAIT: Duration = Duration::from_secs(10);
 
+/// The maximum time that a new question after a refusal waits for a preview. The runner's link is not read meanwhile.
+const AGAIN_WAIT: Duration = Duration::from_secs(3);
+
 impl Approvals {
+    /// Returns the current state of the files of a grant and, for a file edit, its changes.
+    pub(crate) async fn look_at(&self, session: &SessionRecord, grant: &Grant) -> Looked {
+        if grant.decided.edit.is_some() {
+            return self.preview(session, grant, LOOK_WAIT).await;
+        }
+        Looked { files: self.states(session, &grant.decided.files).await, preview: None }
+    }
+
+    /// Returns the changes of a file edit, or the reason why they are not known.
+    async fn preview(&self, session: &SessionRecord, grant: &Grant, wait: Duration) -> Looked {
+        let missing = |note: String| Looked { files: Vec::new(), preview: Some(Err(note)) };
+        if session.state != SessionState::Open {
+            return missing("the session is not open yet".to_owned());
+        }
+        let preview = self.files.preview(&session.tenant, &session.runner_id, grant.clone());
+        let found = tokio::select! {
+            found = tokio::time::timeout(wait, preview) => found,
+            () = self.lifecycle.stopped() => return missing("the server is stopping".to_owned()),
+        };
+        match found {
+            Ok(Ok(preview)) => Looked { files: decision::edit::states(&preview), preview: Some(Ok(preview)) },
+            Ok(Err(error)) => {
+                tracing::debug!(session_id = %session.id, %error, "cannot preview a file edit");
+                missing(note(&error))
+            }
+            Err(_) => missing(format!("the runner did not answer within {} s", wait.as_secs())),
+        }
+    }
+
     /// Returns the current state of these files.
-    pub(crate) async fn look_at(&self, session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
+    async fn states(&self, session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
         if files.is_empty() {
             return Vec::new();
         }
@@ -41,6 +77,16 @@ impl Approvals {
             Some(Ok(_)) | None => unseen(files),
         }
     }
+}
+
+/// The maximum length of a note in bytes.
+const NOTE_BYTES: usize = 512;
+
+/// Returns the note for an approver. It is one line.
+fn note(error: &ApiError) -> String {
+    let mut note: String = error.to_string().chars().filter(|letter| !letter.is_control()).collect();
+    note.truncate(note.floor_char_boundary(NOTE_BYTES));
+    note
 }
 
 /// Returns the states in a session that no runner has created yet. Files are absent, or unknown if the
@@ -90,9 +136,12 @@ impl Approvals {
         let decided = self.desk.recall(&profile, decided, &record.decision.hooks);
         let Some(question) = decided.question(code, message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
-        let files = as_found(&question.grant.decided.files, files);
+        let looked = match question.grant.decided.edit {
+            Some(_) => self.preview(&session, &question.grant, AGAIN_WAIT).await,
+            None => Looked { files: as_found(&question.grant.decided.files, files), preview: None },
+        };
         asked.decision = question.record;
-        let approval = self.new_approval(&asked, decision::asked(&question.grant, files));
+        let approval = self.new_approval(&asked, decision::asked(&question.grant, looked));
         Ok(Some(Question {
             decision: Redecision { record: asked.decision, directory: asked.spec.command.directory },
             approval,

@@ -101,6 +101,7 @@ pub(super) fn of(decision: &Decision, directory: &[u8]) -> RunnerFacts {
         paths: paths.unwrap_or_default(),
         files: record::named(decision),
         obeyed: decision.obeyed.iter().map(obeyed).take(DECIDED_PATHS).collect(),
+        edit: None,
     };
     RunnerFacts { decided, whole }
 }

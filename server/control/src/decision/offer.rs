@@ -1,6 +1,6 @@
 //! The values of a decision: its grant, the question to a person, and the offer that can be placed.
 
-use airlock_domain::{BoundFile, Grant, Requirement};
+use airlock_domain::{BoundFile, EditPreview, Grant, Requirement};
 use airlock_policy::{Binding, Decision, Permit, Verdict};
 use airlock_store::record::DecisionRecord;
 
@@ -27,10 +27,18 @@ pub(crate) struct Decided {
     pub(crate) record: DecisionRecord,
 }
 
+/// The state of a session's files for a question.
+pub(crate) struct Looked {
+    /// The files that the command would run or edit.
+    pub(crate) files: Vec<BoundFile>,
+    /// For a file edit: its changes, or the reason why they are not known.
+    pub(crate) preview: Option<Result<EditPreview, String>>,
+}
+
 /// The subject of an approval.
 pub(crate) struct Asked {
     pub(crate) binding: Binding,
-    /// The files that the command would run, with their current state.
+    /// The files that the command would run or edit, with their current state.
     pub(crate) files: Vec<BoundFile>,
     /// The other bound fields, encoded for people.
     pub(crate) terms: Vec<u8>,

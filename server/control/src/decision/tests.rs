@@ -1,6 +1,8 @@
 //! Tests of the consequences of a decision and an answer, and of the resulting grants.
 
-use airlock_domain::{ApprovalId, ExecutionState, FileState, Requirement};
+use airlock_domain::{
+    ApprovalId, BoundFile, EditPreview, ExecutionState, FilePreview, FileState, Requirement,
+};
 use airlock_store::{
     record::{Micros, Verdict},
     testing::records::record,
@@ -327,6 +329,70 @@ fn bound(path: &str, state: FileState) -> BoundFile {
     BoundFile { path: path.as_bytes().to_vec(), state }
 }
 
+fn looked(files: Vec<BoundFile>) -> Looked {
+    Looked { files, preview: None }
+}
+
+/// Returns a preview of an edit of `f` with this result.
+fn preview(after: [u8; 32]) -> EditPreview {
+    let file = FilePreview {
+        path: b"/workspace/f".to_vec(),
+        before: [1; 32],
+        after,
+        before_bytes: 1,
+        after_bytes: 1,
+        mode: 0o644,
+        is_binary: false,
+        replaces_link: false,
+        diff: b"-a\n+b\n".to_vec(),
+        is_truncated: false,
+        backup: None,
+    };
+    EditPreview { files: vec![file] }
+}
+
+#[test]
+fn an_answer_to_an_edit_is_bound_to_its_inputs_and_its_results() {
+    const EDIT: &str = "sed -i s/a/b/ f";
+    let question = asks(EDIT);
+    let of = |after| {
+        let preview = preview(after);
+        asked(&question.grant, Looked { files: edit::states(&preview), preview: Some(Ok(preview)) })
+    };
+    let about = of([2; 32]);
+    let yes = ApprovalRecord {
+        files: about.files.clone(),
+        terms: about.terms.clone(),
+        ..approval(ApprovalState::Allowed, about.binding)
+    };
+    let Ruling::Place(offer) = asks(EDIT).rule(Some(&yes)) else { panic!("not placed") };
+    let (grant, binding) = offer.into_parts();
+    assert_eq!((grant.decided.files, binding), (about.files.clone(), yes.binding));
+    assert_eq!(grant.decided.edit.unwrap().files[0].result, Some([2; 32]));
+
+    let other_result = ApprovalRecord { terms: of([3; 32]).terms, ..yes.clone() };
+    let other_input =
+        ApprovalRecord { files: vec![bound("/workspace/f", FileState::Digest([9; 32]))], ..yes.clone() };
+    let no_preview = ApprovalRecord { terms: Vec::new(), ..yes.clone() };
+    let no_files = ApprovalRecord { files: Vec::new(), ..yes.clone() };
+    for forged in [other_result, other_input, no_preview, no_files] {
+        assert!(matches!(asks(EDIT).rule(Some(&forged)), Ruling::Ask));
+    }
+    assert!(matches!(asks("sed -i s/a/c/ f").rule(Some(&yes)), Ruling::Ask), "another script");
+    assert!(matches!(asks("sed -i s/a/b/ g").rule(Some(&yes)), Ruling::Ask), "another file");
+}
+
+#[test]
+fn an_answer_without_a_preview_is_not_one_for_an_edit() {
+    let question = asks("sed -i s/a/b/ f");
+    let missing = Looked { files: Vec::new(), preview: Some(Err("no runner".to_owned())) };
+    let about = asked(&question.grant, missing);
+    let yes = ApprovalRecord { terms: about.terms, ..approval(ApprovalState::Allowed, about.binding) };
+    let Ruling::Place(offer) = asks("sed -i s/a/b/ f").rule(Some(&yes)) else { panic!("not placed") };
+    let (grant, _) = offer.into_parts();
+    assert_eq!((grant.decided.edit, grant.decided.files), (None, Vec::new()), "an ordinary command");
+}
+
 #[test]
 fn an_answer_is_bound_to_the_files_as_they_were_looked_at() {
     let question = asks("bash x.sh && ./y");
@@ -334,7 +400,7 @@ fn an_answer_is_bound_to_the_files_as_they_were_looked_at() {
     let any = [bound("/workspace/x.sh", FileState::Any), bound("/workspace/y", FileState::Any)];
     assert_eq!(question.grant.decided.files, any);
     let shown = files(FileState::Digest([1; 32]));
-    let about = asked(&question.grant, shown.clone());
+    let about = asked(&question.grant, looked(shown.clone()));
     assert_ne!(about.binding, question.binding);
     let yes = ApprovalRecord { files: shown.clone(), ..approval(ApprovalState::Allowed, about.binding) };
     let Ruling::Place(offer) = asks("bash x.sh && ./y").rule(Some(&yes)) else { panic!("not placed") };

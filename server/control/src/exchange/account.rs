@@ -87,7 +87,8 @@ impl Account {
             | ExchangeKind::Diff
             | ExchangeKind::Quarantine
             | ExchangeKind::Restore
-            | ExchangeKind::Digests => "try again",
+            | ExchangeKind::Digests
+            | ExchangeKind::Preview => "try again",
         }
     }
 
@@ -123,6 +124,7 @@ impl Subject {
             | ExchangeOrder::Restore { session_id, .. }
             | ExchangeOrder::Forward { session_id, .. }
             | ExchangeOrder::Digests { session_id, .. } => Self::Session(*session_id),
+            ExchangeOrder::Preview(grant) => Self::Session(grant.session_id),
             ExchangeOrder::Quarantine(order) => Self::Session(order.session_id),
             ExchangeOrder::List(order) => Self::Session(order.session_id),
             ExchangeOrder::Diff(order) => Self::Session(order.session_id),

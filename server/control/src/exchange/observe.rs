@@ -21,6 +21,8 @@ pub enum ExchangeKind {
     Restore,
     /// Computes the digests of files that a command would run.
     Digests,
+    /// Computes the changes of a file edit.
+    Preview,
     /// Writes to the input of a command.
     Stdin,
     /// Carries a connection to a port of a session.
@@ -40,6 +42,7 @@ impl ExchangeKind {
             Self::Quarantine => "quarantine",
             Self::Restore => "restore",
             Self::Digests => "digests",
+            Self::Preview => "preview",
             Self::Stdin => "stdin",
             Self::Forward => "forward",
         }
@@ -63,6 +66,7 @@ impl From<&ExchangeOrder> for ExchangeKind {
             ExchangeOrder::Quarantine(_) => Self::Quarantine,
             ExchangeOrder::Restore { .. } => Self::Restore,
             ExchangeOrder::Digests { .. } => Self::Digests,
+            ExchangeOrder::Preview(_) => Self::Preview,
             ExchangeOrder::Stdin { .. } => Self::Stdin,
             ExchangeOrder::Forward { .. } => Self::Forward,
         }

@@ -66,8 +66,8 @@ impl Executions {
         let setting = self.settle_session(setting, &request, &decided, &fate)?;
         let asked = match fate {
             Fate::AskPerson => {
-                let files = self.approvals.look_at(&setting.session, &decided.grant.decided.files).await;
-                Some(decision::asked(&decided.grant, files))
+                let looked = self.approvals.look_at(&setting.session, &decided.grant).await;
+                Some(decision::asked(&decided.grant, looked))
             }
             Fate::Queue | Fate::Denied(_) => None,
         };

@@ -88,7 +88,7 @@ async fn come_and_go(seed: u64, rounds: usize) {
                 inject(&fleet, server, number, fault, &mut rng).await;
             }
         }
-        commands.check(&client).await;
+        Box::pin(commands.check(&client)).await;
         for (number, server) in servers.iter_mut().enumerate() {
             if let Some(process) = server.take() {
                 process.kill();

@@ -159,7 +159,7 @@ async fn a_rolling_restart_is_seen_by_nobody() {
     }
     running(&client, ROLLED).await;
     commands.go(&client).await;
-    assert_eq!(commands.check(&client).await, ROLLED);
+    assert_eq!(Box::pin(commands.check(&client)).await, ROLLED);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,7 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     servers[0].take().unwrap().kill();
     let other = fleet.client(&[1]);
     commands.go(&other).await;
-    commands.check(&other).await;
+    Box::pin(commands.check(&other)).await;
 }
 
 /// Returns the status from `grpc.health.v1`, or `None` if the server does not respond.

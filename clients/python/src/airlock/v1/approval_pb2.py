@@ -28,7 +28,7 @@ from airlock.v1 import policy_pb2 as airlock_dot_v1_dot_policy__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61irlock/v1/approval.proto\x12\nairlock.v1\x1a\x17\x61irlock/v1/common.proto\x1a\x1a\x61irlock/v1/execution.proto\x1a\x17\x61irlock/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcc\x04\n\x08\x41pproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x11\n\tprincipal\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.airlock.v1.ApprovalState\x12\x0f\n\x07\x63ommand\x18\x06 \x01(\t\x12\x15\n\rcommand_bytes\x18\x11 \x01(\x0c\x12 \n\x05shell\x18\x07 \x01(\x0e\x32\x11.airlock.v1.Shell\x12\x11\n\tdirectory\x18\x08 \x01(\t\x12\x17\n\x0f\x64irectory_bytes\x18\x12 \x01(\x0c\x12\x13\n\x0b\x64\x65scription\x18\t \x01(\t\x12&\n\x08\x64\x65\x63ision\x18\n \x01(\x0b\x32\x14.airlock.v1.Decision\x12+\n\x07\x63reated\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07\x65xpires\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x62inding\x18\r \x01(\x0c\x12\x12\n\ndecided_by\x18\x0e \x01(\t\x12\x0e\n\x06reason\x18\x0f \x01(\t\x12$\n\x05\x66iles\x18\x10 \x03(\x0b\x32\x15.airlock.v1.BoundFile\x12(\n\x05terms\x18\x13 \x01(\x0b\x32\x19.airlock.v1.ApprovalTerms\x12\x32\n\nconnection\x18\x14 \x01(\x0b\x32\x1e.airlock.v1.ApprovalConnection\">\n\x12\x41pprovalConnection\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\r\x12\x0c\n\x04rule\x18\x03 \x01(\t\"\xbe\x03\n\rApprovalTerms\x12&\n\x03\x65nv\x18\x01 \x03(\x0b\x32\x19.airlock.v1.BoundVariable\x12\x0f\n\x07profile\x18\x02 \x01(\t\x12\x16\n\x0eprofile_sha256\x18\x03 \x01(\x0c\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x13\n\x0bunsandboxed\x18\x05 \x01(\x08\x12\x10\n\x08requires\x18\x06 \x03(\t\x12\x17\n\x0fsnapshot_sha256\x18\x07 \x01(\x0c\x12\r\n\x05stdin\x18\x08 \x01(\x08\x12*\n\x08terminal\x18\t \x01(\x0b\x32\x18.airlock.v1.TerminalSize\x12\"\n\x08programs\x18\n \x03(\x0b\x32\x10.airlock.v1.Word\x12\x0b\n\x03git\x18\x0b \x03(\t\x12$\n\x05paths\x18\x0c \x03(\x0b\x32\x15.airlock.v1.BoundPath\x12\x0e\n\x06obeyed\x18\r \x03(\t\x12\x37\n\x07\x66urther\x18\x0e \x03(\x0b\x32&.airlock.v1.ApprovalTerms.FurtherEntry\x1a.\n\x0c\x46urtherEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"q\n\rBoundVariable\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x13\n\x0bvalue_bytes\x18\x03 \x01(\x0c\x12\x0e\n\x06masked\x18\x04 \x01(\x08\x12\x0e\n\x06length\x18\x05 \x01(\x04\x12\x0e\n\x06sha256\x18\x06 \x01(\x0c\"=\n\tBoundPath\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\npath_bytes\x18\x02 \x01(\x0c\x12\x0e\n\x06\x61\x63\x63\x65ss\x18\x03 \x01(\t\"\xd0\x01\n\x0eRememberedRule\x12\x0f\n\x07rule_id\x18\x01 \x01(\t\x12\x0c\n\x04rule\x18\x02 \x01(\t\x12$\n\x05scope\x18\x03 \x01(\x0e\x32\x15.airlock.v1.RuleScope\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x0f\n\x07profile\x18\x05 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12+\n\x07\x63reated\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\x0e\x41pprovalFilter\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12)\n\x06states\x18\x02 \x03(\x0e\x32\x19.airlock.v1.ApprovalState\"o\n\x1a\x41pprovalServiceListRequest\x12%\n\x04page\x18\x01 \x01(\x0b\x32\x17.airlock.v1.PageRequest\x12*\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1a.airlock.v1.ApprovalFilter\"_\n\x1b\x41pprovalServiceListResponse\x12\'\n\tapprovals\x18\x01 \x03(\x0b\x32\x14.airlock.v1.Approval\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9e\x03\n\x1c\x41pprovalServiceDecideRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0f\n\x07\x62inding\x18\x02 \x01(\x0c\x12H\n\nallow_once\x18\x03 \x01(\x0b\x32\x32.airlock.v1.ApprovalServiceDecideRequest.AllowOnceH\x00\x12=\n\x04\x64\x65ny\x18\x04 \x01(\x0b\x32-.airlock.v1.ApprovalServiceDecideRequest.DenyH\x00\x12W\n\x12\x61llow_and_remember\x18\x05 \x01(\x0b\x32\x39.airlock.v1.ApprovalServiceDecideRequest.AllowAndRememberH\x00\x1a\x0b\n\tAllowOnce\x1aG\n\x10\x41llowAndRemember\x12$\n\x05scope\x18\x01 \x01(\x0e\x32\x15.airlock.v1.RuleScope\x12\r\n\x05rules\x18\x02 \x03(\t\x1a\x16\n\x04\x44\x65ny\x12\x0e\n\x06reason\x18\x01 \x01(\tB\x08\n\x06\x61nswer\"G\n\x1d\x41pprovalServiceDecideResponse\x12&\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x14.airlock.v1.Approval\" \n\nRuleFilter\x12\x12\n\nsession_id\x18\x01 \x01(\t\"p\n\x1f\x41pprovalServiceListRulesRequest\x12%\n\x04page\x18\x01 \x01(\x0b\x32\x17.airlock.v1.PageRequest\x12&\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x16.airlock.v1.RuleFilter\"f\n ApprovalServiceListRulesResponse\x12)\n\x05rules\x18\x01 \x03(\x0b\x32\x1a.airlock.v1.RememberedRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"3\n ApprovalServiceRemoveRuleRequest\x12\x0f\n\x07rule_id\x18\x01 \x01(\t\"M\n!ApprovalServiceRemoveRuleResponse\x12(\n\x04rule\x18\x01 \x01(\x0b\x32\x1a.airlock.v1.RememberedRule*V\n\tRuleScope\x12\x1a\n\x16RULE_SCOPE_UNSPECIFIED\x10\x00\x12\x16\n\x12RULE_SCOPE_SESSION\x10\x01\x12\x15\n\x11RULE_SCOPE_TENANT\x10\x02*\xb9\x01\n\rApprovalState\x12\x1e\n\x1a\x41PPROVAL_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41PPROVAL_STATE_OPEN\x10\x01\x12\x1a\n\x16\x41PPROVAL_STATE_ALLOWED\x10\x02\x12\x19\n\x15\x41PPROVAL_STATE_DENIED\x10\x03\x12\x1a\n\x16\x41PPROVAL_STATE_EXPIRED\x10\x04\x12\x1c\n\x18\x41PPROVAL_STATE_WITHDRAWN\x10\x05\x32\x9c\x03\n\x0f\x41pprovalService\x12W\n\x04List\x12&.airlock.v1.ApprovalServiceListRequest\x1a\'.airlock.v1.ApprovalServiceListResponse\x12]\n\x06\x44\x65\x63ide\x12(.airlock.v1.ApprovalServiceDecideRequest\x1a).airlock.v1.ApprovalServiceDecideResponse\x12\x66\n\tListRules\x12+.airlock.v1.ApprovalServiceListRulesRequest\x1a,.airlock.v1.ApprovalServiceListRulesResponse\x12i\n\nRemoveRule\x12,.airlock.v1.ApprovalServiceRemoveRuleRequest\x1a-.airlock.v1.ApprovalServiceRemoveRuleResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61irlock/v1/approval.proto\x12\nairlock.v1\x1a\x17\x61irlock/v1/common.proto\x1a\x1a\x61irlock/v1/execution.proto\x1a\x17\x61irlock/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcc\x04\n\x08\x41pproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x11\n\tprincipal\x18\x04 \x01(\t\x12(\n\x05state\x18\x05 \x01(\x0e\x32\x19.airlock.v1.ApprovalState\x12\x0f\n\x07\x63ommand\x18\x06 \x01(\t\x12\x15\n\rcommand_bytes\x18\x11 \x01(\x0c\x12 \n\x05shell\x18\x07 \x01(\x0e\x32\x11.airlock.v1.Shell\x12\x11\n\tdirectory\x18\x08 \x01(\t\x12\x17\n\x0f\x64irectory_bytes\x18\x12 \x01(\x0c\x12\x13\n\x0b\x64\x65scription\x18\t \x01(\t\x12&\n\x08\x64\x65\x63ision\x18\n \x01(\x0b\x32\x14.airlock.v1.Decision\x12+\n\x07\x63reated\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07\x65xpires\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x62inding\x18\r \x01(\x0c\x12\x12\n\ndecided_by\x18\x0e \x01(\t\x12\x0e\n\x06reason\x18\x0f \x01(\t\x12$\n\x05\x66iles\x18\x10 \x03(\x0b\x32\x15.airlock.v1.BoundFile\x12(\n\x05terms\x18\x13 \x01(\x0b\x32\x19.airlock.v1.ApprovalTerms\x12\x32\n\nconnection\x18\x14 \x01(\x0b\x32\x1e.airlock.v1.ApprovalConnection\">\n\x12\x41pprovalConnection\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\r\x12\x0c\n\x04rule\x18\x03 \x01(\t\"\xe5\x03\n\rApprovalTerms\x12&\n\x03\x65nv\x18\x01 \x03(\x0b\x32\x19.airlock.v1.BoundVariable\x12\x0f\n\x07profile\x18\x02 \x01(\t\x12\x16\n\x0eprofile_sha256\x18\x03 \x01(\x0c\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x13\n\x0bunsandboxed\x18\x05 \x01(\x08\x12\x10\n\x08requires\x18\x06 \x03(\t\x12\x17\n\x0fsnapshot_sha256\x18\x07 \x01(\x0c\x12\r\n\x05stdin\x18\x08 \x01(\x08\x12*\n\x08terminal\x18\t \x01(\x0b\x32\x18.airlock.v1.TerminalSize\x12\"\n\x08programs\x18\n \x03(\x0b\x32\x10.airlock.v1.Word\x12\x0b\n\x03git\x18\x0b \x03(\t\x12$\n\x05paths\x18\x0c \x03(\x0b\x32\x15.airlock.v1.BoundPath\x12\x0e\n\x06obeyed\x18\r \x03(\t\x12\x37\n\x07\x66urther\x18\x0e \x03(\x0b\x32&.airlock.v1.ApprovalTerms.FurtherEntry\x12%\n\x04\x65\x64it\x18\x0f \x01(\x0b\x32\x17.airlock.v1.EditPreview\x1a.\n\x0c\x46urtherEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"d\n\x0b\x45\x64itPreview\x12&\n\x05\x66iles\x18\x01 \x03(\x0b\x32\x17.airlock.v1.FilePreview\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x1f\n\x05words\x18\x03 \x03(\x0b\x32\x10.airlock.v1.Word\"\x98\x02\n\x0b\x46ilePreview\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\npath_bytes\x18\x02 \x01(\x0c\x12\x15\n\rbefore_sha256\x18\x03 \x01(\x0c\x12\x14\n\x0c\x61\x66ter_sha256\x18\x04 \x01(\x0c\x12\x14\n\x0c\x62\x65\x66ore_bytes\x18\x05 \x01(\x04\x12\x13\n\x0b\x61\x66ter_bytes\x18\x06 \x01(\x04\x12\x0c\n\x04mode\x18\x07 \x01(\r\x12\x0e\n\x06\x62inary\x18\x08 \x01(\x08\x12\x15\n\rreplaces_link\x18\t \x01(\x08\x12\x0c\n\x04\x64iff\x18\n \x01(\t\x12\x12\n\ndiff_bytes\x18\x0b \x01(\x0c\x12\x11\n\ttruncated\x18\x0c \x01(\x08\x12%\n\x06\x62\x61\x63kup\x18\r \x01(\x0b\x32\x15.airlock.v1.BoundFile\"q\n\rBoundVariable\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x13\n\x0bvalue_bytes\x18\x03 \x01(\x0c\x12\x0e\n\x06masked\x18\x04 \x01(\x08\x12\x0e\n\x06length\x18\x05 \x01(\x04\x12\x0e\n\x06sha256\x18\x06 \x01(\x0c\"=\n\tBoundPath\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\npath_bytes\x18\x02 \x01(\x0c\x12\x0e\n\x06\x61\x63\x63\x65ss\x18\x03 \x01(\t\"\xd0\x01\n\x0eRememberedRule\x12\x0f\n\x07rule_id\x18\x01 \x01(\t\x12\x0c\n\x04rule\x18\x02 \x01(\t\x12$\n\x05scope\x18\x03 \x01(\x0e\x32\x15.airlock.v1.RuleScope\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x0f\n\x07profile\x18\x05 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12+\n\x07\x63reated\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\x0e\x41pprovalFilter\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12)\n\x06states\x18\x02 \x03(\x0e\x32\x19.airlock.v1.ApprovalState\"o\n\x1a\x41pprovalServiceListRequest\x12%\n\x04page\x18\x01 \x01(\x0b\x32\x17.airlock.v1.PageRequest\x12*\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x1a.airlock.v1.ApprovalFilter\"_\n\x1b\x41pprovalServiceListResponse\x12\'\n\tapprovals\x18\x01 \x03(\x0b\x32\x14.airlock.v1.Approval\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9e\x03\n\x1c\x41pprovalServiceDecideRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x0f\n\x07\x62inding\x18\x02 \x01(\x0c\x12H\n\nallow_once\x18\x03 \x01(\x0b\x32\x32.airlock.v1.ApprovalServiceDecideRequest.AllowOnceH\x00\x12=\n\x04\x64\x65ny\x18\x04 \x01(\x0b\x32-.airlock.v1.ApprovalServiceDecideRequest.DenyH\x00\x12W\n\x12\x61llow_and_remember\x18\x05 \x01(\x0b\x32\x39.airlock.v1.ApprovalServiceDecideRequest.AllowAndRememberH\x00\x1a\x0b\n\tAllowOnce\x1aG\n\x10\x41llowAndRemember\x12$\n\x05scope\x18\x01 \x01(\x0e\x32\x15.airlock.v1.RuleScope\x12\r\n\x05rules\x18\x02 \x03(\t\x1a\x16\n\x04\x44\x65ny\x12\x0e\n\x06reason\x18\x01 \x01(\tB\x08\n\x06\x61nswer\"G\n\x1d\x41pprovalServiceDecideResponse\x12&\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x14.airlock.v1.Approval\" \n\nRuleFilter\x12\x12\n\nsession_id\x18\x01 \x01(\t\"p\n\x1f\x41pprovalServiceListRulesRequest\x12%\n\x04page\x18\x01 \x01(\x0b\x32\x17.airlock.v1.PageRequest\x12&\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x16.airlock.v1.RuleFilter\"f\n ApprovalServiceListRulesResponse\x12)\n\x05rules\x18\x01 \x03(\x0b\x32\x1a.airlock.v1.RememberedRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"3\n ApprovalServiceRemoveRuleRequest\x12\x0f\n\x07rule_id\x18\x01 \x01(\t\"M\n!ApprovalServiceRemoveRuleResponse\x12(\n\x04rule\x18\x01 \x01(\x0b\x32\x1a.airlock.v1.RememberedRule*V\n\tRuleScope\x12\x1a\n\x16RULE_SCOPE_UNSPECIFIED\x10\x00\x12\x16\n\x12RULE_SCOPE_SESSION\x10\x01\x12\x15\n\x11RULE_SCOPE_TENANT\x10\x02*\xb9\x01\n\rApprovalState\x12\x1e\n\x1a\x41PPROVAL_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41PPROVAL_STATE_OPEN\x10\x01\x12\x1a\n\x16\x41PPROVAL_STATE_ALLOWED\x10\x02\x12\x19\n\x15\x41PPROVAL_STATE_DENIED\x10\x03\x12\x1a\n\x16\x41PPROVAL_STATE_EXPIRED\x10\x04\x12\x1c\n\x18\x41PPROVAL_STATE_WITHDRAWN\x10\x05\x32\x9c\x03\n\x0f\x41pprovalService\x12W\n\x04List\x12&.airlock.v1.ApprovalServiceListRequest\x1a\'.airlock.v1.ApprovalServiceListResponse\x12]\n\x06\x44\x65\x63ide\x12(.airlock.v1.ApprovalServiceDecideRequest\x1a).airlock.v1.ApprovalServiceDecideResponse\x12\x66\n\tListRules\x12+.airlock.v1.ApprovalServiceListRulesRequest\x1a,.airlock.v1.ApprovalServiceListRulesResponse\x12i\n\nRemoveRule\x12,.airlock.v1.ApprovalServiceRemoveRuleRequest\x1a-.airlock.v1.ApprovalServiceRemoveRuleResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,50 +37,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_APPROVALTERMS_FURTHERENTRY']._loaded_options = None
   _globals['_APPROVALTERMS_FURTHERENTRY']._serialized_options = b'8\001'
-  _globals['_RULESCOPE']._serialized_start=2810
-  _globals['_RULESCOPE']._serialized_end=2896
-  _globals['_APPROVALSTATE']._serialized_start=2899
-  _globals['_APPROVALSTATE']._serialized_end=3084
+  _globals['_RULESCOPE']._serialized_start=3234
+  _globals['_RULESCOPE']._serialized_end=3320
+  _globals['_APPROVALSTATE']._serialized_start=3323
+  _globals['_APPROVALSTATE']._serialized_end=3508
   _globals['_APPROVAL']._serialized_start=153
   _globals['_APPROVAL']._serialized_end=741
   _globals['_APPROVALCONNECTION']._serialized_start=743
   _globals['_APPROVALCONNECTION']._serialized_end=805
   _globals['_APPROVALTERMS']._serialized_start=808
-  _globals['_APPROVALTERMS']._serialized_end=1254
-  _globals['_APPROVALTERMS_FURTHERENTRY']._serialized_start=1208
-  _globals['_APPROVALTERMS_FURTHERENTRY']._serialized_end=1254
-  _globals['_BOUNDVARIABLE']._serialized_start=1256
-  _globals['_BOUNDVARIABLE']._serialized_end=1369
-  _globals['_BOUNDPATH']._serialized_start=1371
-  _globals['_BOUNDPATH']._serialized_end=1432
-  _globals['_REMEMBEREDRULE']._serialized_start=1435
-  _globals['_REMEMBEREDRULE']._serialized_end=1643
-  _globals['_APPROVALFILTER']._serialized_start=1645
-  _globals['_APPROVALFILTER']._serialized_end=1724
-  _globals['_APPROVALSERVICELISTREQUEST']._serialized_start=1726
-  _globals['_APPROVALSERVICELISTREQUEST']._serialized_end=1837
-  _globals['_APPROVALSERVICELISTRESPONSE']._serialized_start=1839
-  _globals['_APPROVALSERVICELISTRESPONSE']._serialized_end=1934
-  _globals['_APPROVALSERVICEDECIDEREQUEST']._serialized_start=1937
-  _globals['_APPROVALSERVICEDECIDEREQUEST']._serialized_end=2351
-  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWONCE']._serialized_start=2233
-  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWONCE']._serialized_end=2244
-  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWANDREMEMBER']._serialized_start=2246
-  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWANDREMEMBER']._serialized_end=2317
-  _globals['_APPROVALSERVICEDECIDEREQUEST_DENY']._serialized_start=2319
-  _globals['_APPROVALSERVICEDECIDEREQUEST_DENY']._serialized_end=2341
-  _globals['_APPROVALSERVICEDECIDERESPONSE']._serialized_start=2353
-  _globals['_APPROVALSERVICEDECIDERESPONSE']._serialized_end=2424
-  _globals['_RULEFILTER']._serialized_start=2426
-  _globals['_RULEFILTER']._serialized_end=2458
-  _globals['_APPROVALSERVICELISTRULESREQUEST']._serialized_start=2460
-  _globals['_APPROVALSERVICELISTRULESREQUEST']._serialized_end=2572
-  _globals['_APPROVALSERVICELISTRULESRESPONSE']._serialized_start=2574
-  _globals['_APPROVALSERVICELISTRULESRESPONSE']._serialized_end=2676
-  _globals['_APPROVALSERVICEREMOVERULEREQUEST']._serialized_start=2678
-  _globals['_APPROVALSERVICEREMOVERULEREQUEST']._serialized_end=2729
-  _globals['_APPROVALSERVICEREMOVERULERESPONSE']._serialized_start=2731
-  _globals['_APPROVALSERVICEREMOVERULERESPONSE']._serialized_end=2808
-  _globals['_APPROVALSERVICE']._serialized_start=3087
-  _globals['_APPROVALSERVICE']._serialized_end=3499
+  _globals['_APPROVALTERMS']._serialized_end=1293
+  _globals['_APPROVALTERMS_FURTHERENTRY']._serialized_start=1247
+  _globals['_APPROVALTERMS_FURTHERENTRY']._serialized_end=1293
+  _globals['_EDITPREVIEW']._serialized_start=1295
+  _globals['_EDITPREVIEW']._serialized_end=1395
+  _globals['_FILEPREVIEW']._serialized_start=1398
+  _globals['_FILEPREVIEW']._serialized_end=1678
+  _globals['_BOUNDVARIABLE']._serialized_start=1680
+  _globals['_BOUNDVARIABLE']._serialized_end=1793
+  _globals['_BOUNDPATH']._serialized_start=1795
+  _globals['_BOUNDPATH']._serialized_end=1856
+  _globals['_REMEMBEREDRULE']._serialized_start=1859
+  _globals['_REMEMBEREDRULE']._serialized_end=2067
+  _globals['_APPROVALFILTER']._serialized_start=2069
+  _globals['_APPROVALFILTER']._serialized_end=2148
+  _globals['_APPROVALSERVICELISTREQUEST']._serialized_start=2150
+  _globals['_APPROVALSERVICELISTREQUEST']._serialized_end=2261
+  _globals['_APPROVALSERVICELISTRESPONSE']._serialized_start=2263
+  _globals['_APPROVALSERVICELISTRESPONSE']._serialized_end=2358
+  _globals['_APPROVALSERVICEDECIDEREQUEST']._serialized_start=2361
+  _globals['_APPROVALSERVICEDECIDEREQUEST']._serialized_end=2775
+  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWONCE']._serialized_start=2657
+  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWONCE']._serialized_end=2668
+  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWANDREMEMBER']._serialized_start=2670
+  _globals['_APPROVALSERVICEDECIDEREQUEST_ALLOWANDREMEMBER']._serialized_end=2741
+  _globals['_APPROVALSERVICEDECIDEREQUEST_DENY']._serialized_start=2743
+  _globals['_APPROVALSERVICEDECIDEREQUEST_DENY']._serialized_end=2765
+  _globals['_APPROVALSERVICEDECIDERESPONSE']._serialized_start=2777
+  _globals['_APPROVALSERVICEDECIDERESPONSE']._serialized_end=2848
+  _globals['_RULEFILTER']._serialized_start=2850
+  _globals['_RULEFILTER']._serialized_end=2882
+  _globals['_APPROVALSERVICELISTRULESREQUEST']._serialized_start=2884
+  _globals['_APPROVALSERVICELISTRULESREQUEST']._serialized_end=2996
+  _globals['_APPROVALSERVICELISTRULESRESPONSE']._serialized_start=2998
+  _globals['_APPROVALSERVICELISTRULESRESPONSE']._serialized_end=3100
+  _globals['_APPROVALSERVICEREMOVERULEREQUEST']._serialized_start=3102
+  _globals['_APPROVALSERVICEREMOVERULEREQUEST']._serialized_end=3153
+  _globals['_APPROVALSERVICEREMOVERULERESPONSE']._serialized_start=3155
+  _globals['_APPROVALSERVICEREMOVERULERESPONSE']._serialized_end=3232
+  _globals['_APPROVALSERVICE']._serialized_start=3511
+  _globals['_APPROVALSERVICE']._serialized_end=3923
 # @@protoc_insertion_point(module_scope)

@@ -92,7 +92,7 @@ class ApprovalConnection(_message.Message):
     def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., rule: _Optional[str] = ...) -> None: ...
 
 class ApprovalTerms(_message.Message):
-    __slots__ = ("env", "profile", "profile_sha256", "read_only", "unsandboxed", "requires", "snapshot_sha256", "stdin", "terminal", "programs", "git", "paths", "obeyed", "further")
+    __slots__ = ("env", "profile", "profile_sha256", "read_only", "unsandboxed", "requires", "snapshot_sha256", "stdin", "terminal", "programs", "git", "paths", "obeyed", "further", "edit")
     class FurtherEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -114,6 +114,7 @@ class ApprovalTerms(_message.Message):
     PATHS_FIELD_NUMBER: _ClassVar[int]
     OBEYED_FIELD_NUMBER: _ClassVar[int]
     FURTHER_FIELD_NUMBER: _ClassVar[int]
+    EDIT_FIELD_NUMBER: _ClassVar[int]
     env: _containers.RepeatedCompositeFieldContainer[BoundVariable]
     profile: str
     profile_sha256: bytes
@@ -128,7 +129,48 @@ class ApprovalTerms(_message.Message):
     paths: _containers.RepeatedCompositeFieldContainer[BoundPath]
     obeyed: _containers.RepeatedScalarFieldContainer[str]
     further: _containers.ScalarMap[str, str]
-    def __init__(self, env: _Optional[_Iterable[_Union[BoundVariable, _Mapping]]] = ..., profile: _Optional[str] = ..., profile_sha256: _Optional[bytes] = ..., read_only: bool = ..., unsandboxed: bool = ..., requires: _Optional[_Iterable[str]] = ..., snapshot_sha256: _Optional[bytes] = ..., stdin: bool = ..., terminal: _Optional[_Union[_execution_pb2.TerminalSize, _Mapping]] = ..., programs: _Optional[_Iterable[_Union[_policy_pb2.Word, _Mapping]]] = ..., git: _Optional[_Iterable[str]] = ..., paths: _Optional[_Iterable[_Union[BoundPath, _Mapping]]] = ..., obeyed: _Optional[_Iterable[str]] = ..., further: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    edit: EditPreview
+    def __init__(self, env: _Optional[_Iterable[_Union[BoundVariable, _Mapping]]] = ..., profile: _Optional[str] = ..., profile_sha256: _Optional[bytes] = ..., read_only: bool = ..., unsandboxed: bool = ..., requires: _Optional[_Iterable[str]] = ..., snapshot_sha256: _Optional[bytes] = ..., stdin: bool = ..., terminal: _Optional[_Union[_execution_pb2.TerminalSize, _Mapping]] = ..., programs: _Optional[_Iterable[_Union[_policy_pb2.Word, _Mapping]]] = ..., git: _Optional[_Iterable[str]] = ..., paths: _Optional[_Iterable[_Union[BoundPath, _Mapping]]] = ..., obeyed: _Optional[_Iterable[str]] = ..., further: _Optional[_Mapping[str, str]] = ..., edit: _Optional[_Union[EditPreview, _Mapping]] = ...) -> None: ...
+
+class EditPreview(_message.Message):
+    __slots__ = ("files", "note", "words")
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    files: _containers.RepeatedCompositeFieldContainer[FilePreview]
+    note: str
+    words: _containers.RepeatedCompositeFieldContainer[_policy_pb2.Word]
+    def __init__(self, files: _Optional[_Iterable[_Union[FilePreview, _Mapping]]] = ..., note: _Optional[str] = ..., words: _Optional[_Iterable[_Union[_policy_pb2.Word, _Mapping]]] = ...) -> None: ...
+
+class FilePreview(_message.Message):
+    __slots__ = ("path", "path_bytes", "before_sha256", "after_sha256", "before_bytes", "after_bytes", "mode", "binary", "replaces_link", "diff", "diff_bytes", "truncated", "backup")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    PATH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_SHA256_FIELD_NUMBER: _ClassVar[int]
+    AFTER_SHA256_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    AFTER_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    BINARY_FIELD_NUMBER: _ClassVar[int]
+    REPLACES_LINK_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
+    DIFF_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    path_bytes: bytes
+    before_sha256: bytes
+    after_sha256: bytes
+    before_bytes: int
+    after_bytes: int
+    mode: int
+    binary: bool
+    replaces_link: bool
+    diff: str
+    diff_bytes: bytes
+    truncated: bool
+    backup: _common_pb2.BoundFile
+    def __init__(self, path: _Optional[str] = ..., path_bytes: _Optional[bytes] = ..., before_sha256: _Optional[bytes] = ..., after_sha256: _Optional[bytes] = ..., before_bytes: _Optional[int] = ..., after_bytes: _Optional[int] = ..., mode: _Optional[int] = ..., binary: bool = ..., replaces_link: bool = ..., diff: _Optional[str] = ..., diff_bytes: _Optional[bytes] = ..., truncated: bool = ..., backup: _Optional[_Union[_common_pb2.BoundFile, _Mapping]] = ...) -> None: ...
 
 class BoundVariable(_message.Message):
     __slots__ = ("name", "value", "value_bytes", "masked", "length", "sha256")

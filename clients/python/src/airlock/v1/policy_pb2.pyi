@@ -154,7 +154,7 @@ class PolicyServiceCheckResponse(_message.Message):
     def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ...) -> None: ...
 
 class Decision(_message.Message):
-    __slots__ = ("verdict", "reasons", "commands", "read_only", "concurrency_safe", "requires", "category", "no_output_expected", "paths", "rewrites", "warnings", "suggested_rules", "parse_complete", "policy_version", "profile", "shadow", "endings", "warning_notes")
+    __slots__ = ("verdict", "reasons", "commands", "read_only", "concurrency_safe", "requires", "category", "no_output_expected", "paths", "rewrites", "warnings", "suggested_rules", "parse_complete", "policy_version", "profile", "shadow", "endings", "warning_notes", "edit")
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +173,7 @@ class Decision(_message.Message):
     SHADOW_FIELD_NUMBER: _ClassVar[int]
     ENDINGS_FIELD_NUMBER: _ClassVar[int]
     WARNING_NOTES_FIELD_NUMBER: _ClassVar[int]
+    EDIT_FIELD_NUMBER: _ClassVar[int]
     verdict: Verdict
     reasons: _containers.RepeatedCompositeFieldContainer[Reason]
     commands: _containers.RepeatedCompositeFieldContainer[FoundCommand]
@@ -191,7 +192,28 @@ class Decision(_message.Message):
     shadow: _containers.RepeatedCompositeFieldContainer[ShadowHit]
     endings: _containers.RepeatedScalarFieldContainer[int]
     warning_notes: _containers.RepeatedCompositeFieldContainer[_common_pb2.Note]
-    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., commands: _Optional[_Iterable[_Union[FoundCommand, _Mapping]]] = ..., read_only: bool = ..., concurrency_safe: bool = ..., requires: _Optional[_Iterable[str]] = ..., category: _Optional[str] = ..., no_output_expected: bool = ..., paths: _Optional[_Iterable[_Union[PathUse, _Mapping]]] = ..., rewrites: _Optional[_Iterable[str]] = ..., warnings: _Optional[_Iterable[str]] = ..., suggested_rules: _Optional[_Iterable[str]] = ..., parse_complete: bool = ..., policy_version: _Optional[bytes] = ..., profile: _Optional[str] = ..., shadow: _Optional[_Iterable[_Union[ShadowHit, _Mapping]]] = ..., endings: _Optional[_Iterable[int]] = ..., warning_notes: _Optional[_Iterable[_Union[_common_pb2.Note, _Mapping]]] = ...) -> None: ...
+    edit: FileEdit
+    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., commands: _Optional[_Iterable[_Union[FoundCommand, _Mapping]]] = ..., read_only: bool = ..., concurrency_safe: bool = ..., requires: _Optional[_Iterable[str]] = ..., category: _Optional[str] = ..., no_output_expected: bool = ..., paths: _Optional[_Iterable[_Union[PathUse, _Mapping]]] = ..., rewrites: _Optional[_Iterable[str]] = ..., warnings: _Optional[_Iterable[str]] = ..., suggested_rules: _Optional[_Iterable[str]] = ..., parse_complete: bool = ..., policy_version: _Optional[bytes] = ..., profile: _Optional[str] = ..., shadow: _Optional[_Iterable[_Union[ShadowHit, _Mapping]]] = ..., endings: _Optional[_Iterable[int]] = ..., warning_notes: _Optional[_Iterable[_Union[_common_pb2.Note, _Mapping]]] = ..., edit: _Optional[_Union[FileEdit, _Mapping]] = ...) -> None: ...
+
+class FileEdit(_message.Message):
+    __slots__ = ("files", "expressions", "options", "backup_suffix")
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    EXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_SUFFIX_FIELD_NUMBER: _ClassVar[int]
+    files: _containers.RepeatedCompositeFieldContainer[EditedFile]
+    expressions: _containers.RepeatedScalarFieldContainer[str]
+    options: _containers.RepeatedScalarFieldContainer[str]
+    backup_suffix: str
+    def __init__(self, files: _Optional[_Iterable[_Union[EditedFile, _Mapping]]] = ..., expressions: _Optional[_Iterable[str]] = ..., options: _Optional[_Iterable[str]] = ..., backup_suffix: _Optional[str] = ...) -> None: ...
+
+class EditedFile(_message.Message):
+    __slots__ = ("path", "backup")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    backup: str
+    def __init__(self, path: _Optional[str] = ..., backup: _Optional[str] = ...) -> None: ...
 
 class ShadowHit(_message.Message):
     __slots__ = ("rule", "verdict", "command_index")

@@ -10,8 +10,8 @@ use std::{
 };
 
 use airlock_domain::{
-    BoundFile, CancelledBy, Cause, CommandSpec, ExecutionId, ExecutionState, FileState, Given, OutputState,
-    RunnerId, SessionId,
+    BoundFile, CancelledBy, Cause, CommandSpec, EditPreview, EditedFile, ExecutionId, ExecutionState,
+    FilePreview, FileState, Given, Grant, OutputState, RunnerId, SessionId,
 };
 use airlock_store::{
     OutputBy, Store,
@@ -100,6 +100,27 @@ impl FileLook for Looker {
     ) -> Result<Vec<BoundFile>, ApiError> {
         let state = self.0.lock().unwrap().ok_or_else(|| runner_unreachable(runner))?;
         Ok(paths.into_iter().map(|path| BoundFile { path, state }).collect())
+    }
+
+    async fn preview(&self, _: &str, runner: &RunnerId, grant: Grant) -> Result<EditPreview, ApiError> {
+        let state = self.0.lock().unwrap().ok_or_else(|| runner_unreachable(runner))?;
+        let before = state.digest().copied().unwrap_or_default();
+        let edit = grant.decided.edit.unwrap();
+        let file = |file: &EditedFile| FilePreview {
+            path: file.path.clone(),
+            before,
+            after: before.map(|byte| byte + 100),
+            before_bytes: 1,
+            after_bytes: 1,
+            mode: 0o644,
+            is_binary: false,
+            replaces_link: false,
+            diff: b"-a\n+b\n".to_vec(),
+            is_truncated: false,
+            backup: (!file.backup.is_empty())
+                .then(|| BoundFile { path: file.backup.clone(), state: FileState::Absent }),
+        };
+        Ok(EditPreview { files: edit.files.iter().map(file).collect() })
     }
 }
 

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file airlock/v1/approval.proto.
  */
 export const file_airlock_v1_approval: GenFile = /*@__PURE__*/
-  fileDesc("ChlhaXJsb2NrL3YxL2FwcHJvdmFsLnByb3RvEgphaXJsb2NrLnYxIswECghBcHByb3ZhbBITCgthcHByb3ZhbF9pZBgBIAEoCRIUCgxleGVjdXRpb25faWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwcmluY2lwYWwYBCABKAkSKAoFc3RhdGUYBSABKA4yGS5haXJsb2NrLnYxLkFwcHJvdmFsU3RhdGUSDwoHY29tbWFuZBgGIAEoCRIVCg1jb21tYW5kX2J5dGVzGBEgASgMEiAKBXNoZWxsGAcgASgOMhEuYWlybG9jay52MS5TaGVsbBIRCglkaXJlY3RvcnkYCCABKAkSFwoPZGlyZWN0b3J5X2J5dGVzGBIgASgMEhMKC2Rlc2NyaXB0aW9uGAkgASgJEiYKCGRlY2lzaW9uGAogASgLMhQuYWlybG9jay52MS5EZWNpc2lvbhIrCgdjcmVhdGVkGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdiaW5kaW5nGA0gASgMEhIKCmRlY2lkZWRfYnkYDiABKAkSDgoGcmVhc29uGA8gASgJEiQKBWZpbGVzGBAgAygLMhUuYWlybG9jay52MS5Cb3VuZEZpbGUSKAoFdGVybXMYEyABKAsyGS5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMSMgoKY29ubmVjdGlvbhgUIAEoCzIeLmFpcmxvY2sudjEuQXBwcm92YWxDb25uZWN0aW9uIj4KEkFwcHJvdmFsQ29ubmVjdGlvbhIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKA0SDAoEcnVsZRgDIAEoCSK+AwoNQXBwcm92YWxUZXJtcxImCgNlbnYYASADKAsyGS5haXJsb2NrLnYxLkJvdW5kVmFyaWFibGUSDwoHcHJvZmlsZRgCIAEoCRIWCg5wcm9maWxlX3NoYTI1NhgDIAEoDBIRCglyZWFkX29ubHkYBCABKAgSEwoLdW5zYW5kYm94ZWQYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSFwoPc25hcHNob3Rfc2hhMjU2GAcgASgMEg0KBXN0ZGluGAggASgIEioKCHRlcm1pbmFsGAkgASgLMhguYWlybG9jay52MS5UZXJtaW5hbFNpemUSIgoIcHJvZ3JhbXMYCiADKAsyEC5haXJsb2NrLnYxLldvcmQSCwoDZ2l0GAsgAygJEiQKBXBhdGhzGAwgAygLMhUuYWlybG9jay52MS5Cb3VuZFBhdGgSDgoGb2JleWVkGA0gAygJEjcKB2Z1cnRoZXIYDiADKAsyJi5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMuRnVydGhlckVudHJ5Gi4KDEZ1cnRoZXJFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInEKDUJvdW5kVmFyaWFibGUSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCRITCgt2YWx1ZV9ieXRlcxgDIAEoDBIOCgZtYXNrZWQYBCABKAgSDgoGbGVuZ3RoGAUgASgEEg4KBnNoYTI1NhgGIAEoDCI9CglCb3VuZFBhdGgSDAoEcGF0aBgBIAEoCRISCgpwYXRoX2J5dGVzGAIgASgMEg4KBmFjY2VzcxgDIAEoCSLQAQoOUmVtZW1iZXJlZFJ1bGUSDwoHcnVsZV9pZBgBIAEoCRIMCgRydWxlGAIgASgJEiQKBXNjb3BlGAMgASgOMhUuYWlybG9jay52MS5SdWxlU2NvcGUSEgoKc2Vzc2lvbl9pZBgEIAEoCRIPCgdwcm9maWxlGAUgASgJEhMKC2FwcHJvdmFsX2lkGAYgASgJEhIKCmRlY2lkZWRfYnkYByABKAkSKwoHY3JlYXRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoOQXBwcm92YWxGaWx0ZXISEgoKc2Vzc2lvbl9pZBgBIAEoCRIpCgZzdGF0ZXMYAiADKA4yGS5haXJsb2NrLnYxLkFwcHJvdmFsU3RhdGUibwoaQXBwcm92YWxTZXJ2aWNlTGlzdFJlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmFpcmxvY2sudjEuUGFnZVJlcXVlc3QSKgoGZmlsdGVyGAIgASgLMhouYWlybG9jay52MS5BcHByb3ZhbEZpbHRlciJfChtBcHByb3ZhbFNlcnZpY2VMaXN0UmVzcG9uc2USJwoJYXBwcm92YWxzGAEgAygLMhQuYWlybG9jay52MS5BcHByb3ZhbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkingMKHEFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QSEwoLYXBwcm92YWxfaWQYASABKAkSDwoHYmluZGluZxgCIAEoDBJICgphbGxvd19vbmNlGAMgASgLMjIuYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0LkFsbG93T25jZUgAEj0KBGRlbnkYBCABKAsyLS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QuRGVueUgAElcKEmFsbG93X2FuZF9yZW1lbWJlchgFIAEoCzI5LmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlRGVjaWRlUmVxdWVzdC5BbGxvd0FuZFJlbWVtYmVySAAaCwoJQWxsb3dPbmNlGkcKEEFsbG93QW5kUmVtZW1iZXISJAoFc2NvcGUYASABKA4yFS5haXJsb2NrLnYxLlJ1bGVTY29wZRINCgVydWxlcxgCIAMoCRoWCgREZW55Eg4KBnJlYXNvbhgBIAEoCUIICgZhbnN3ZXIiRwodQXBwcm92YWxTZXJ2aWNlRGVjaWRlUmVzcG9uc2USJgoIYXBwcm92YWwYASABKAsyFC5haXJsb2NrLnYxLkFwcHJvdmFsIiAKClJ1bGVGaWx0ZXISEgoKc2Vzc2lvbl9pZBgBIAEoCSJwCh9BcHByb3ZhbFNlcnZpY2VMaXN0UnVsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EiYKBmZpbHRlchgCIAEoCzIWLmFpcmxvY2sudjEuUnVsZUZpbHRlciJmCiBBcHByb3ZhbFNlcnZpY2VMaXN0UnVsZXNSZXNwb25zZRIpCgVydWxlcxgBIAMoCzIaLmFpcmxvY2sudjEuUmVtZW1iZXJlZFJ1bGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjMKIEFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXF1ZXN0Eg8KB3J1bGVfaWQYASABKAkiTQohQXBwcm92YWxTZXJ2aWNlUmVtb3ZlUnVsZVJlc3BvbnNlEigKBHJ1bGUYASABKAsyGi5haXJsb2NrLnYxLlJlbWVtYmVyZWRSdWxlKlYKCVJ1bGVTY29wZRIaChZSVUxFX1NDT1BFX1VOU1BFQ0lGSUVEEAASFgoSUlVMRV9TQ09QRV9TRVNTSU9OEAESFQoRUlVMRV9TQ09QRV9URU5BTlQQAiq5AQoNQXBwcm92YWxTdGF0ZRIeChpBUFBST1ZBTF9TVEFURV9VTlNQRUNJRklFRBAAEhcKE0FQUFJPVkFMX1NUQVRFX09QRU4QARIaChZBUFBST1ZBTF9TVEFURV9BTExPV0VEEAISGQoVQVBQUk9WQUxfU1RBVEVfREVOSUVEEAMSGgoWQVBQUk9WQUxfU1RBVEVfRVhQSVJFRBAEEhwKGEFQUFJPVkFMX1NUQVRFX1dJVEhEUkFXThAFMpwDCg9BcHByb3ZhbFNlcnZpY2USVwoETGlzdBImLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlTGlzdFJlcXVlc3QaJy5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSZXNwb25zZRJdCgZEZWNpZGUSKC5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QaKS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlc3BvbnNlEmYKCUxpc3RSdWxlcxIrLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVxdWVzdBosLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVzcG9uc2USaQoKUmVtb3ZlUnVsZRIsLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlUmVtb3ZlUnVsZVJlcXVlc3QaLS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXNwb25zZWIGcHJvdG8z", [file_airlock_v1_common, file_airlock_v1_execution, file_airlock_v1_policy, file_google_protobuf_timestamp]);
+  fileDesc("ChlhaXJsb2NrL3YxL2FwcHJvdmFsLnByb3RvEgphaXJsb2NrLnYxIswECghBcHByb3ZhbBITCgthcHByb3ZhbF9pZBgBIAEoCRIUCgxleGVjdXRpb25faWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglwcmluY2lwYWwYBCABKAkSKAoFc3RhdGUYBSABKA4yGS5haXJsb2NrLnYxLkFwcHJvdmFsU3RhdGUSDwoHY29tbWFuZBgGIAEoCRIVCg1jb21tYW5kX2J5dGVzGBEgASgMEiAKBXNoZWxsGAcgASgOMhEuYWlybG9jay52MS5TaGVsbBIRCglkaXJlY3RvcnkYCCABKAkSFwoPZGlyZWN0b3J5X2J5dGVzGBIgASgMEhMKC2Rlc2NyaXB0aW9uGAkgASgJEiYKCGRlY2lzaW9uGAogASgLMhQuYWlybG9jay52MS5EZWNpc2lvbhIrCgdjcmVhdGVkGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdiaW5kaW5nGA0gASgMEhIKCmRlY2lkZWRfYnkYDiABKAkSDgoGcmVhc29uGA8gASgJEiQKBWZpbGVzGBAgAygLMhUuYWlybG9jay52MS5Cb3VuZEZpbGUSKAoFdGVybXMYEyABKAsyGS5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMSMgoKY29ubmVjdGlvbhgUIAEoCzIeLmFpcmxvY2sudjEuQXBwcm92YWxDb25uZWN0aW9uIj4KEkFwcHJvdmFsQ29ubmVjdGlvbhIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKA0SDAoEcnVsZRgDIAEoCSLlAwoNQXBwcm92YWxUZXJtcxImCgNlbnYYASADKAsyGS5haXJsb2NrLnYxLkJvdW5kVmFyaWFibGUSDwoHcHJvZmlsZRgCIAEoCRIWCg5wcm9maWxlX3NoYTI1NhgDIAEoDBIRCglyZWFkX29ubHkYBCABKAgSEwoLdW5zYW5kYm94ZWQYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSFwoPc25hcHNob3Rfc2hhMjU2GAcgASgMEg0KBXN0ZGluGAggASgIEioKCHRlcm1pbmFsGAkgASgLMhguYWlybG9jay52MS5UZXJtaW5hbFNpemUSIgoIcHJvZ3JhbXMYCiADKAsyEC5haXJsb2NrLnYxLldvcmQSCwoDZ2l0GAsgAygJEiQKBXBhdGhzGAwgAygLMhUuYWlybG9jay52MS5Cb3VuZFBhdGgSDgoGb2JleWVkGA0gAygJEjcKB2Z1cnRoZXIYDiADKAsyJi5haXJsb2NrLnYxLkFwcHJvdmFsVGVybXMuRnVydGhlckVudHJ5EiUKBGVkaXQYDyABKAsyFy5haXJsb2NrLnYxLkVkaXRQcmV2aWV3Gi4KDEZ1cnRoZXJFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImQKC0VkaXRQcmV2aWV3EiYKBWZpbGVzGAEgAygLMhcuYWlybG9jay52MS5GaWxlUHJldmlldxIMCgRub3RlGAIgASgJEh8KBXdvcmRzGAMgAygLMhAuYWlybG9jay52MS5Xb3JkIpgCCgtGaWxlUHJldmlldxIMCgRwYXRoGAEgASgJEhIKCnBhdGhfYnl0ZXMYAiABKAwSFQoNYmVmb3JlX3NoYTI1NhgDIAEoDBIUCgxhZnRlcl9zaGEyNTYYBCABKAwSFAoMYmVmb3JlX2J5dGVzGAUgASgEEhMKC2FmdGVyX2J5dGVzGAYgASgEEgwKBG1vZGUYByABKA0SDgoGYmluYXJ5GAggASgIEhUKDXJlcGxhY2VzX2xpbmsYCSABKAgSDAoEZGlmZhgKIAEoCRISCgpkaWZmX2J5dGVzGAsgASgMEhEKCXRydW5jYXRlZBgMIAEoCBIlCgZiYWNrdXAYDSABKAsyFS5haXJsb2NrLnYxLkJvdW5kRmlsZSJxCg1Cb3VuZFZhcmlhYmxlEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkSEwoLdmFsdWVfYnl0ZXMYAyABKAwSDgoGbWFza2VkGAQgASgIEg4KBmxlbmd0aBgFIAEoBBIOCgZzaGEyNTYYBiABKAwiPQoJQm91bmRQYXRoEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgCIAEoDBIOCgZhY2Nlc3MYAyABKAki0AEKDlJlbWVtYmVyZWRSdWxlEg8KB3J1bGVfaWQYASABKAkSDAoEcnVsZRgCIAEoCRIkCgVzY29wZRgDIAEoDjIVLmFpcmxvY2sudjEuUnVsZVNjb3BlEhIKCnNlc3Npb25faWQYBCABKAkSDwoHcHJvZmlsZRgFIAEoCRITCgthcHByb3ZhbF9pZBgGIAEoCRISCgpkZWNpZGVkX2J5GAcgASgJEisKB2NyZWF0ZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIk8KDkFwcHJvdmFsRmlsdGVyEhIKCnNlc3Npb25faWQYASABKAkSKQoGc3RhdGVzGAIgAygOMhkuYWlybG9jay52MS5BcHByb3ZhbFN0YXRlIm8KGkFwcHJvdmFsU2VydmljZUxpc3RSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EioKBmZpbHRlchgCIAEoCzIaLmFpcmxvY2sudjEuQXBwcm92YWxGaWx0ZXIiXwobQXBwcm92YWxTZXJ2aWNlTGlzdFJlc3BvbnNlEicKCWFwcHJvdmFscxgBIAMoCzIULmFpcmxvY2sudjEuQXBwcm92YWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp4DChxBcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0EhMKC2FwcHJvdmFsX2lkGAEgASgJEg8KB2JpbmRpbmcYAiABKAwSSAoKYWxsb3dfb25jZRgDIAEoCzIyLmFpcmxvY2sudjEuQXBwcm92YWxTZXJ2aWNlRGVjaWRlUmVxdWVzdC5BbGxvd09uY2VIABI9CgRkZW55GAQgASgLMi0uYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0LkRlbnlIABJXChJhbGxvd19hbmRfcmVtZW1iZXIYBSABKAsyOS5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZURlY2lkZVJlcXVlc3QuQWxsb3dBbmRSZW1lbWJlckgAGgsKCUFsbG93T25jZRpHChBBbGxvd0FuZFJlbWVtYmVyEiQKBXNjb3BlGAEgASgOMhUuYWlybG9jay52MS5SdWxlU2NvcGUSDQoFcnVsZXMYAiADKAkaFgoERGVueRIOCgZyZWFzb24YASABKAlCCAoGYW5zd2VyIkcKHUFwcHJvdmFsU2VydmljZURlY2lkZVJlc3BvbnNlEiYKCGFwcHJvdmFsGAEgASgLMhQuYWlybG9jay52MS5BcHByb3ZhbCIgCgpSdWxlRmlsdGVyEhIKCnNlc3Npb25faWQYASABKAkicAofQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuYWlybG9jay52MS5QYWdlUmVxdWVzdBImCgZmaWx0ZXIYAiABKAsyFi5haXJsb2NrLnYxLlJ1bGVGaWx0ZXIiZgogQXBwcm92YWxTZXJ2aWNlTGlzdFJ1bGVzUmVzcG9uc2USKQoFcnVsZXMYASADKAsyGi5haXJsb2NrLnYxLlJlbWVtYmVyZWRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIzCiBBcHByb3ZhbFNlcnZpY2VSZW1vdmVSdWxlUmVxdWVzdBIPCgdydWxlX2lkGAEgASgJIk0KIUFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXNwb25zZRIoCgRydWxlGAEgASgLMhouYWlybG9jay52MS5SZW1lbWJlcmVkUnVsZSpWCglSdWxlU2NvcGUSGgoWUlVMRV9TQ09QRV9VTlNQRUNJRklFRBAAEhYKElJVTEVfU0NPUEVfU0VTU0lPThABEhUKEVJVTEVfU0NPUEVfVEVOQU5UEAIquQEKDUFwcHJvdmFsU3RhdGUSHgoaQVBQUk9WQUxfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNBUFBST1ZBTF9TVEFURV9PUEVOEAESGgoWQVBQUk9WQUxfU1RBVEVfQUxMT1dFRBACEhkKFUFQUFJPVkFMX1NUQVRFX0RFTklFRBADEhoKFkFQUFJPVkFMX1NUQVRFX0VYUElSRUQQBBIcChhBUFBST1ZBTF9TVEFURV9XSVRIRFJBV04QBTKcAwoPQXBwcm92YWxTZXJ2aWNlElcKBExpc3QSJi5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSZXF1ZXN0GicuYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VMaXN0UmVzcG9uc2USXQoGRGVjaWRlEiguYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXF1ZXN0GikuYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VEZWNpZGVSZXNwb25zZRJmCglMaXN0UnVsZXMSKy5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSdWxlc1JlcXVlc3QaLC5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZUxpc3RSdWxlc1Jlc3BvbnNlEmkKClJlbW92ZVJ1bGUSLC5haXJsb2NrLnYxLkFwcHJvdmFsU2VydmljZVJlbW92ZVJ1bGVSZXF1ZXN0Gi0uYWlybG9jay52MS5BcHByb3ZhbFNlcnZpY2VSZW1vdmVSdWxlUmVzcG9uc2ViBnByb3RvMw", [file_airlock_v1_common, file_airlock_v1_execution, file_airlock_v1_policy, file_google_protobuf_timestamp]);
 
 /**
  * A question to a person about one execution, and the answer.
@@ -295,6 +295,13 @@ export type ApprovalTerms = Message<"airlock.v1.ApprovalTerms"> & {
    * @generated from field: map<string, string> further = 14;
    */
   further: { [key: string]: string };
+
+  /**
+   * Set for a file edit: its changes, or the reason why they are not known.
+   *
+   * @generated from field: airlock.v1.EditPreview edit = 15;
+   */
+  edit?: EditPreview | undefined;
 };
 
 /**
@@ -303,6 +310,142 @@ export type ApprovalTerms = Message<"airlock.v1.ApprovalTerms"> & {
  */
 export const ApprovalTermsSchema: GenMessage<ApprovalTerms> = /*@__PURE__*/
   messageDesc(file_airlock_v1_approval, 2);
+
+/**
+ * The changes that a file edit would make, computed on copies of the files.
+ *
+ * @generated from message airlock.v1.EditPreview
+ */
+export type EditPreview = Message<"airlock.v1.EditPreview"> & {
+  /**
+   * One entry for each file, in the order of the command. Empty if there is no preview.
+   *
+   * @generated from field: repeated airlock.v1.FilePreview files = 1;
+   */
+  files: FilePreview[];
+
+  /**
+   * The reason why there is no preview. The answer then covers the command, not its changes.
+   *
+   * @generated from field: string note = 2;
+   */
+  note: string;
+
+  /**
+   * The words of the command. The runner runs them on copies, and writes the results only if they are those of `files`.
+   *
+   * @generated from field: repeated airlock.v1.Word words = 3;
+   */
+  words: Word[];
+};
+
+/**
+ * Describes the message airlock.v1.EditPreview.
+ * Use `create(EditPreviewSchema)` to create a new message.
+ */
+export const EditPreviewSchema: GenMessage<EditPreview> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_approval, 3);
+
+/**
+ * The change of one file by a file edit.
+ *
+ * @generated from message airlock.v1.FilePreview
+ */
+export type FilePreview = Message<"airlock.v1.FilePreview"> & {
+  /**
+   * An absolute path inside the sandbox.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Used instead of `path` if the path is not UTF-8.
+   *
+   * @generated from field: bytes path_bytes = 2;
+   */
+  pathBytes: Uint8Array;
+
+  /**
+   * SHA-256 of the contents before and after the edit. The answer is bound to both.
+   *
+   * @generated from field: bytes before_sha256 = 3;
+   */
+  beforeSha256: Uint8Array;
+
+  /**
+   * @generated from field: bytes after_sha256 = 4;
+   */
+  afterSha256: Uint8Array;
+
+  /**
+   * The sizes in bytes. At most 1 MiB.
+   *
+   * @generated from field: uint64 before_bytes = 5;
+   */
+  beforeBytes: bigint;
+
+  /**
+   * @generated from field: uint64 after_bytes = 6;
+   */
+  afterBytes: bigint;
+
+  /**
+   * The permission bits, which the edit keeps.
+   *
+   * @generated from field: uint32 mode = 7;
+   */
+  mode: number;
+
+  /**
+   * One of the contents is not text, so there is no diff.
+   *
+   * @generated from field: bool binary = 8;
+   */
+  binary: boolean;
+
+  /**
+   * The path is a link. The edit replaces it by a file.
+   *
+   * @generated from field: bool replaces_link = 9;
+   */
+  replacesLink: boolean;
+
+  /**
+   * The change as a unified diff. Empty if nothing changes. All diffs of one edit have at most 32 KiB.
+   *
+   * @generated from field: string diff = 10;
+   */
+  diff: string;
+
+  /**
+   * Used instead of `diff` if the diff is not UTF-8.
+   *
+   * @generated from field: bytes diff_bytes = 11;
+   */
+  diffBytes: Uint8Array;
+
+  /**
+   * The diff is incomplete.
+   *
+   * @generated from field: bool truncated = 12;
+   */
+  truncated: boolean;
+
+  /**
+   * The backup that the edit creates or replaces, with its current state. Not set: no backup.
+   *
+   * @generated from field: airlock.v1.BoundFile backup = 13;
+   */
+  backup?: BoundFile | undefined;
+};
+
+/**
+ * Describes the message airlock.v1.FilePreview.
+ * Use `create(FilePreviewSchema)` to create a new message.
+ */
+export const FilePreviewSchema: GenMessage<FilePreview> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_approval, 4);
 
 /**
  * A variable that an answer is bound to.
@@ -356,7 +499,7 @@ export type BoundVariable = Message<"airlock.v1.BoundVariable"> & {
  * Use `create(BoundVariableSchema)` to create a new message.
  */
 export const BoundVariableSchema: GenMessage<BoundVariable> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 3);
+  messageDesc(file_airlock_v1_approval, 5);
 
 /**
  * A path that an answer is bound to.
@@ -391,7 +534,7 @@ export type BoundPath = Message<"airlock.v1.BoundPath"> & {
  * Use `create(BoundPathSchema)` to create a new message.
  */
 export const BoundPathSchema: GenMessage<BoundPath> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 4);
+  messageDesc(file_airlock_v1_approval, 6);
 
 /**
  * A rule that an approver added with an answer. The profile's rules take precedence: a remembered rule never allows
@@ -454,7 +597,7 @@ export type RememberedRule = Message<"airlock.v1.RememberedRule"> & {
  * Use `create(RememberedRuleSchema)` to create a new message.
  */
 export const RememberedRuleSchema: GenMessage<RememberedRule> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 5);
+  messageDesc(file_airlock_v1_approval, 7);
 
 /**
  * Selects approvals. All conditions must hold.
@@ -480,7 +623,7 @@ export type ApprovalFilter = Message<"airlock.v1.ApprovalFilter"> & {
  * Use `create(ApprovalFilterSchema)` to create a new message.
  */
 export const ApprovalFilterSchema: GenMessage<ApprovalFilter> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 6);
+  messageDesc(file_airlock_v1_approval, 8);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListRequest
@@ -502,7 +645,7 @@ export type ApprovalServiceListRequest = Message<"airlock.v1.ApprovalServiceList
  * Use `create(ApprovalServiceListRequestSchema)` to create a new message.
  */
 export const ApprovalServiceListRequestSchema: GenMessage<ApprovalServiceListRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 7);
+  messageDesc(file_airlock_v1_approval, 9);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListResponse
@@ -524,7 +667,7 @@ export type ApprovalServiceListResponse = Message<"airlock.v1.ApprovalServiceLis
  * Use `create(ApprovalServiceListResponseSchema)` to create a new message.
  */
 export const ApprovalServiceListResponseSchema: GenMessage<ApprovalServiceListResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 8);
+  messageDesc(file_airlock_v1_approval, 10);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceDecideRequest
@@ -571,7 +714,7 @@ export type ApprovalServiceDecideRequest = Message<"airlock.v1.ApprovalServiceDe
  * Use `create(ApprovalServiceDecideRequestSchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequestSchema: GenMessage<ApprovalServiceDecideRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 9);
+  messageDesc(file_airlock_v1_approval, 11);
 
 /**
  * Allows this execution only.
@@ -586,7 +729,7 @@ export type ApprovalServiceDecideRequest_AllowOnce = Message<"airlock.v1.Approva
  * Use `create(ApprovalServiceDecideRequest_AllowOnceSchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequest_AllowOnceSchema: GenMessage<ApprovalServiceDecideRequest_AllowOnce> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 9, 0);
+  messageDesc(file_airlock_v1_approval, 11, 0);
 
 /**
  * Allows the execution and adds rules for later commands. FAILED_PRECONDITION if the profile does not permit this
@@ -614,7 +757,7 @@ export type ApprovalServiceDecideRequest_AllowAndRemember = Message<"airlock.v1.
  * Use `create(ApprovalServiceDecideRequest_AllowAndRememberSchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequest_AllowAndRememberSchema: GenMessage<ApprovalServiceDecideRequest_AllowAndRemember> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 9, 1);
+  messageDesc(file_airlock_v1_approval, 11, 1);
 
 /**
  * Denies the execution.
@@ -635,7 +778,7 @@ export type ApprovalServiceDecideRequest_Deny = Message<"airlock.v1.ApprovalServ
  * Use `create(ApprovalServiceDecideRequest_DenySchema)` to create a new message.
  */
 export const ApprovalServiceDecideRequest_DenySchema: GenMessage<ApprovalServiceDecideRequest_Deny> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 9, 2);
+  messageDesc(file_airlock_v1_approval, 11, 2);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceDecideResponse
@@ -652,7 +795,7 @@ export type ApprovalServiceDecideResponse = Message<"airlock.v1.ApprovalServiceD
  * Use `create(ApprovalServiceDecideResponseSchema)` to create a new message.
  */
 export const ApprovalServiceDecideResponseSchema: GenMessage<ApprovalServiceDecideResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 10);
+  messageDesc(file_airlock_v1_approval, 12);
 
 /**
  * Selects remembered rules.
@@ -673,7 +816,7 @@ export type RuleFilter = Message<"airlock.v1.RuleFilter"> & {
  * Use `create(RuleFilterSchema)` to create a new message.
  */
 export const RuleFilterSchema: GenMessage<RuleFilter> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 11);
+  messageDesc(file_airlock_v1_approval, 13);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListRulesRequest
@@ -695,7 +838,7 @@ export type ApprovalServiceListRulesRequest = Message<"airlock.v1.ApprovalServic
  * Use `create(ApprovalServiceListRulesRequestSchema)` to create a new message.
  */
 export const ApprovalServiceListRulesRequestSchema: GenMessage<ApprovalServiceListRulesRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 12);
+  messageDesc(file_airlock_v1_approval, 14);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceListRulesResponse
@@ -717,7 +860,7 @@ export type ApprovalServiceListRulesResponse = Message<"airlock.v1.ApprovalServi
  * Use `create(ApprovalServiceListRulesResponseSchema)` to create a new message.
  */
 export const ApprovalServiceListRulesResponseSchema: GenMessage<ApprovalServiceListRulesResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 13);
+  messageDesc(file_airlock_v1_approval, 15);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceRemoveRuleRequest
@@ -734,7 +877,7 @@ export type ApprovalServiceRemoveRuleRequest = Message<"airlock.v1.ApprovalServi
  * Use `create(ApprovalServiceRemoveRuleRequestSchema)` to create a new message.
  */
 export const ApprovalServiceRemoveRuleRequestSchema: GenMessage<ApprovalServiceRemoveRuleRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 14);
+  messageDesc(file_airlock_v1_approval, 16);
 
 /**
  * @generated from message airlock.v1.ApprovalServiceRemoveRuleResponse
@@ -751,7 +894,7 @@ export type ApprovalServiceRemoveRuleResponse = Message<"airlock.v1.ApprovalServ
  * Use `create(ApprovalServiceRemoveRuleResponseSchema)` to create a new message.
  */
 export const ApprovalServiceRemoveRuleResponseSchema: GenMessage<ApprovalServiceRemoveRuleResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_approval, 15);
+  messageDesc(file_airlock_v1_approval, 17);
 
 /**
  * The scope of a remembered rule.

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file airlock/v1/policy.proto.
  */
 export const file_airlock_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChdhaXJsb2NrL3YxL3BvbGljeS5wcm90bxIKYWlybG9jay52MSLnAwoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEhYKDnBvbGljeV92ZXJzaW9uGAIgASgMEiYKDGRlZmF1bHRfbW9kZRgDIAEoDjIQLmFpcmxvY2sudjEuTW9kZRIfCgVtb2RlcxgEIAMoDjIQLmFpcmxvY2sudjEuTW9kZRIyCg90aW1lb3V0X2RlZmF1bHQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLdGltZW91dF9tYXgYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKQoGbGltaXRzGAcgASgLMhkuYWlybG9jay52MS5Qcm9maWxlTGltaXRzEiYKBXJ1bGVzGAggAygLMhcuYWlybG9jay52MS5Qcm9maWxlUnVsZRIMCgRwYXRoGAkgASgJEhEKCWVudl9uYW1lcxgKIAMoCRISCgpyb290X2JpbmRzGAsgAygJEhIKCmlzX2RlZmF1bHQYDCABKAgSKQoHbmV0d29yaxgNIAEoCzIYLmFpcmxvY2sudjEuTmV0d29ya1J1bGVzEhQKDHBvcnRfZm9yd2FyZBgOIAMoCRIVCg1zZWxmX2FwcHJvdmFsGA8gASgIEhUKDW5vX2JhY2tncm91bmQYECABKAgiQQoLUHJvZmlsZVJ1bGUSJAoHdmVyZGljdBgBIAEoDjITLmFpcmxvY2sudjEuVmVyZGljdBIMCgRydWxlGAIgASgJIokBCg1Qcm9maWxlTGltaXRzEhIKCm9wZW5fZmlsZXMYASABKA0SEQoJcHJvY2Vzc2VzGAIgASgNEhEKCWZpbGVfc2l6ZRgDIAEoBBIUCgxvdXRwdXRfYnl0ZXMYBCABKAQSKAoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iJAoNUHJvZmlsZUZpbHRlchITCgtuYW1lX3ByZWZpeBgBIAEoCSJVCh5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgR2aWV3GAIgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJHCh9Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlc3BvbnNlEiQKB3Byb2ZpbGUYASABKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUimwEKIFBvbGljeVNlcnZpY2VMaXN0UHJvZmlsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EikKBmZpbHRlchgCIAEoCzIZLmFpcmxvY2sudjEuUHJvZmlsZUZpbHRlchIlCgR2aWV3GAMgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJjCiFQb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVzcG9uc2USJQoIcHJvZmlsZXMYASADKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItYBChlQb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFQoNY29tbWFuZF9ieXRlcxgHIAEoDBIgCgVzaGVsbBgCIAEoDjIRLmFpcmxvY2sudjEuU2hlbGwSEgoKc2Vzc2lvbl9pZBgDIAEoCRIPCgdwcm9maWxlGAQgASgJEhEKCWRpcmVjdG9yeRgFIAEoCRIXCg9kaXJlY3RvcnlfYnl0ZXMYCCABKAwSHgoEbW9kZRgGIAEoDjIQLmFpcmxvY2sudjEuTW9kZSJEChpQb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRImCghkZWNpc2lvbhgBIAEoCzIULmFpcmxvY2sudjEuRGVjaXNpb24i8QMKCERlY2lzaW9uEiQKB3ZlcmRpY3QYASABKA4yEy5haXJsb2NrLnYxLlZlcmRpY3QSIwoHcmVhc29ucxgCIAMoCzISLmFpcmxvY2sudjEuUmVhc29uEioKCGNvbW1hbmRzGAMgAygLMhguYWlybG9jay52MS5Gb3VuZENvbW1hbmQSEQoJcmVhZF9vbmx5GAQgASgIEhgKEGNvbmN1cnJlbmN5X3NhZmUYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSEAoIY2F0ZWdvcnkYByABKAkSGgoSbm9fb3V0cHV0X2V4cGVjdGVkGAggASgIEiIKBXBhdGhzGAkgAygLMhMuYWlybG9jay52MS5QYXRoVXNlEhAKCHJld3JpdGVzGAogAygJEhAKCHdhcm5pbmdzGAsgAygJEhcKD3N1Z2dlc3RlZF9ydWxlcxgMIAMoCRIWCg5wYXJzZV9jb21wbGV0ZRgNIAEoCBIWCg5wb2xpY3lfdmVyc2lvbhgOIAEoDBIPCgdwcm9maWxlGA8gASgJEiUKBnNoYWRvdxgQIAMoCzIVLmFpcmxvY2sudjEuU2hhZG93SGl0Eg8KB2VuZGluZ3MYESADKA0SJwoNd2FybmluZ19ub3RlcxgSIAMoCzIQLmFpcmxvY2sudjEuTm90ZSJtCglTaGFkb3dIaXQSDAoEcnVsZRgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuYWlybG9jay52MS5WZXJkaWN0EhoKDWNvbW1hbmRfaW5kZXgYAyABKA1IAIgBAUIQCg5fY29tbWFuZF9pbmRleCKDAQoGUmVhc29uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIeCgRzcGFuGAMgASgLMhAuYWlybG9jay52MS5TcGFuEgwKBHJ1bGUYBCABKAkSGgoNY29tbWFuZF9pbmRleBgFIAEoDUgAiAEBQhAKDl9jb21tYW5kX2luZGV4IiIKBFNwYW4SDQoFc3RhcnQYASABKA0SCwoDZW5kGAIgASgNIoQBCgxGb3VuZENvbW1hbmQSHgoEYXJndhgBIAMoCzIQLmFpcmxvY2sudjEuV29yZBIeCgRzcGFuGAIgASgLMhAuYWlybG9jay52MS5TcGFuEg8KB25lc3RpbmcYAyABKA0SEQoJcmVhZF9vbmx5GAQgASgIEhAKCGNhdGVnb3J5GAUgASgJIkoKBFdvcmQSEQoEdGV4dBgBIAEoCUgAiAEBEhcKCnRleHRfYnl0ZXMYAiABKAxIAYgBAUIHCgVfdGV4dEINCgtfdGV4dF9ieXRlcyJSCgdQYXRoVXNlEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgEIAEoDBIOCgZhY2Nlc3MYAiABKAkSFQoNY29tbWFuZF9pbmRleBgDIAEoDSpaCgtQcm9maWxlVmlldxIcChhQUk9GSUxFX1ZJRVdfVU5TUEVDSUZJRUQQABIWChJQUk9GSUxFX1ZJRVdfQkFTSUMQARIVChFQUk9GSUxFX1ZJRVdfRlVMTBACKlgKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhEKDVZFUkRJQ1RfQUxMT1cQARIPCgtWRVJESUNUX0FTSxACEhAKDFZFUkRJQ1RfREVOWRADMrsCCg1Qb2xpY3lTZXJ2aWNlElYKBUNoZWNrEiUuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0GiYuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRJlCgpHZXRQcm9maWxlEiouYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QaKy5haXJsb2NrLnYxLlBvbGljeVNlcnZpY2VHZXRQcm9maWxlUmVzcG9uc2USawoMTGlzdFByb2ZpbGVzEiwuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVxdWVzdBotLmFpcmxvY2sudjEuUG9saWN5U2VydmljZUxpc3RQcm9maWxlc1Jlc3BvbnNlYgZwcm90bzM", [file_airlock_v1_common, file_google_protobuf_duration]);
+  fileDesc("ChdhaXJsb2NrL3YxL3BvbGljeS5wcm90bxIKYWlybG9jay52MSLnAwoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEhYKDnBvbGljeV92ZXJzaW9uGAIgASgMEiYKDGRlZmF1bHRfbW9kZRgDIAEoDjIQLmFpcmxvY2sudjEuTW9kZRIfCgVtb2RlcxgEIAMoDjIQLmFpcmxvY2sudjEuTW9kZRIyCg90aW1lb3V0X2RlZmF1bHQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLdGltZW91dF9tYXgYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKQoGbGltaXRzGAcgASgLMhkuYWlybG9jay52MS5Qcm9maWxlTGltaXRzEiYKBXJ1bGVzGAggAygLMhcuYWlybG9jay52MS5Qcm9maWxlUnVsZRIMCgRwYXRoGAkgASgJEhEKCWVudl9uYW1lcxgKIAMoCRISCgpyb290X2JpbmRzGAsgAygJEhIKCmlzX2RlZmF1bHQYDCABKAgSKQoHbmV0d29yaxgNIAEoCzIYLmFpcmxvY2sudjEuTmV0d29ya1J1bGVzEhQKDHBvcnRfZm9yd2FyZBgOIAMoCRIVCg1zZWxmX2FwcHJvdmFsGA8gASgIEhUKDW5vX2JhY2tncm91bmQYECABKAgiQQoLUHJvZmlsZVJ1bGUSJAoHdmVyZGljdBgBIAEoDjITLmFpcmxvY2sudjEuVmVyZGljdBIMCgRydWxlGAIgASgJIokBCg1Qcm9maWxlTGltaXRzEhIKCm9wZW5fZmlsZXMYASABKA0SEQoJcHJvY2Vzc2VzGAIgASgNEhEKCWZpbGVfc2l6ZRgDIAEoBBIUCgxvdXRwdXRfYnl0ZXMYBCABKAQSKAoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iJAoNUHJvZmlsZUZpbHRlchITCgtuYW1lX3ByZWZpeBgBIAEoCSJVCh5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgR2aWV3GAIgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJHCh9Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlc3BvbnNlEiQKB3Byb2ZpbGUYASABKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUimwEKIFBvbGljeVNlcnZpY2VMaXN0UHJvZmlsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EikKBmZpbHRlchgCIAEoCzIZLmFpcmxvY2sudjEuUHJvZmlsZUZpbHRlchIlCgR2aWV3GAMgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJjCiFQb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVzcG9uc2USJQoIcHJvZmlsZXMYASADKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItYBChlQb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFQoNY29tbWFuZF9ieXRlcxgHIAEoDBIgCgVzaGVsbBgCIAEoDjIRLmFpcmxvY2sudjEuU2hlbGwSEgoKc2Vzc2lvbl9pZBgDIAEoCRIPCgdwcm9maWxlGAQgASgJEhEKCWRpcmVjdG9yeRgFIAEoCRIXCg9kaXJlY3RvcnlfYnl0ZXMYCCABKAwSHgoEbW9kZRgGIAEoDjIQLmFpcmxvY2sudjEuTW9kZSJEChpQb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRImCghkZWNpc2lvbhgBIAEoCzIULmFpcmxvY2sudjEuRGVjaXNpb24ilQQKCERlY2lzaW9uEiQKB3ZlcmRpY3QYASABKA4yEy5haXJsb2NrLnYxLlZlcmRpY3QSIwoHcmVhc29ucxgCIAMoCzISLmFpcmxvY2sudjEuUmVhc29uEioKCGNvbW1hbmRzGAMgAygLMhguYWlybG9jay52MS5Gb3VuZENvbW1hbmQSEQoJcmVhZF9vbmx5GAQgASgIEhgKEGNvbmN1cnJlbmN5X3NhZmUYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSEAoIY2F0ZWdvcnkYByABKAkSGgoSbm9fb3V0cHV0X2V4cGVjdGVkGAggASgIEiIKBXBhdGhzGAkgAygLMhMuYWlybG9jay52MS5QYXRoVXNlEhAKCHJld3JpdGVzGAogAygJEhAKCHdhcm5pbmdzGAsgAygJEhcKD3N1Z2dlc3RlZF9ydWxlcxgMIAMoCRIWCg5wYXJzZV9jb21wbGV0ZRgNIAEoCBIWCg5wb2xpY3lfdmVyc2lvbhgOIAEoDBIPCgdwcm9maWxlGA8gASgJEiUKBnNoYWRvdxgQIAMoCzIVLmFpcmxvY2sudjEuU2hhZG93SGl0Eg8KB2VuZGluZ3MYESADKA0SJwoNd2FybmluZ19ub3RlcxgSIAMoCzIQLmFpcmxvY2sudjEuTm90ZRIiCgRlZGl0GBQgASgLMhQuYWlybG9jay52MS5GaWxlRWRpdCJuCghGaWxlRWRpdBIlCgVmaWxlcxgBIAMoCzIWLmFpcmxvY2sudjEuRWRpdGVkRmlsZRITCgtleHByZXNzaW9ucxgCIAMoCRIPCgdvcHRpb25zGAMgAygJEhUKDWJhY2t1cF9zdWZmaXgYBCABKAkiKgoKRWRpdGVkRmlsZRIMCgRwYXRoGAEgASgJEg4KBmJhY2t1cBgCIAEoCSJtCglTaGFkb3dIaXQSDAoEcnVsZRgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuYWlybG9jay52MS5WZXJkaWN0EhoKDWNvbW1hbmRfaW5kZXgYAyABKA1IAIgBAUIQCg5fY29tbWFuZF9pbmRleCKDAQoGUmVhc29uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIeCgRzcGFuGAMgASgLMhAuYWlybG9jay52MS5TcGFuEgwKBHJ1bGUYBCABKAkSGgoNY29tbWFuZF9pbmRleBgFIAEoDUgAiAEBQhAKDl9jb21tYW5kX2luZGV4IiIKBFNwYW4SDQoFc3RhcnQYASABKA0SCwoDZW5kGAIgASgNIoQBCgxGb3VuZENvbW1hbmQSHgoEYXJndhgBIAMoCzIQLmFpcmxvY2sudjEuV29yZBIeCgRzcGFuGAIgASgLMhAuYWlybG9jay52MS5TcGFuEg8KB25lc3RpbmcYAyABKA0SEQoJcmVhZF9vbmx5GAQgASgIEhAKCGNhdGVnb3J5GAUgASgJIkoKBFdvcmQSEQoEdGV4dBgBIAEoCUgAiAEBEhcKCnRleHRfYnl0ZXMYAiABKAxIAYgBAUIHCgVfdGV4dEINCgtfdGV4dF9ieXRlcyJSCgdQYXRoVXNlEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgEIAEoDBIOCgZhY2Nlc3MYAiABKAkSFQoNY29tbWFuZF9pbmRleBgDIAEoDSpaCgtQcm9maWxlVmlldxIcChhQUk9GSUxFX1ZJRVdfVU5TUEVDSUZJRUQQABIWChJQUk9GSUxFX1ZJRVdfQkFTSUMQARIVChFQUk9GSUxFX1ZJRVdfRlVMTBACKlgKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhEKDVZFUkRJQ1RfQUxMT1cQARIPCgtWRVJESUNUX0FTSxACEhAKDFZFUkRJQ1RfREVOWRADMrsCCg1Qb2xpY3lTZXJ2aWNlElYKBUNoZWNrEiUuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0GiYuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRJlCgpHZXRQcm9maWxlEiouYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QaKy5haXJsb2NrLnYxLlBvbGljeVNlcnZpY2VHZXRQcm9maWxlUmVzcG9uc2USawoMTGlzdFByb2ZpbGVzEiwuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVxdWVzdBotLmFpcmxvY2sudjEuUG9saWN5U2VydmljZUxpc3RQcm9maWxlc1Jlc3BvbnNlYgZwcm90bzM", [file_airlock_v1_common, file_google_protobuf_duration]);
 
 /**
  * A named set of rules, sandbox settings and limits.
@@ -542,6 +542,14 @@ export type Decision = Message<"airlock.v1.Decision"> & {
    * @generated from field: repeated airlock.v1.Note warning_notes = 18;
    */
   warningNotes: Note[];
+
+  /**
+   * Set if the command is a file edit: one `sed -i` with a known script and known files of the workspace. Its script
+   * runs no program, and reads and writes no other file.
+   *
+   * @generated from field: airlock.v1.FileEdit edit = 20;
+   */
+  edit?: FileEdit | undefined;
 };
 
 /**
@@ -550,6 +558,76 @@ export type Decision = Message<"airlock.v1.Decision"> & {
  */
 export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
   messageDesc(file_airlock_v1_policy, 10);
+
+/**
+ * A file edit.
+ *
+ * @generated from message airlock.v1.FileEdit
+ */
+export type FileEdit = Message<"airlock.v1.FileEdit"> & {
+  /**
+   * The edited files in the order of the command, 1 to 16.
+   *
+   * @generated from field: repeated airlock.v1.EditedFile files = 1;
+   */
+  files: EditedFile[];
+
+  /**
+   * The parts of the sed script.
+   *
+   * @generated from field: repeated string expressions = 2;
+   */
+  expressions: string[];
+
+  /**
+   * The long names of the other options, such as `regexp-extended`.
+   *
+   * @generated from field: repeated string options = 3;
+   */
+  options: string[];
+
+  /**
+   * The suffix of backups as it was written. Empty: no backups.
+   *
+   * @generated from field: string backup_suffix = 4;
+   */
+  backupSuffix: string;
+};
+
+/**
+ * Describes the message airlock.v1.FileEdit.
+ * Use `create(FileEditSchema)` to create a new message.
+ */
+export const FileEditSchema: GenMessage<FileEdit> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_policy, 11);
+
+/**
+ * A file of a file edit.
+ *
+ * @generated from message airlock.v1.EditedFile
+ */
+export type EditedFile = Message<"airlock.v1.EditedFile"> & {
+  /**
+   * The absolute path inside the sandbox.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The path of its backup. Empty: no backup.
+   *
+   * @generated from field: string backup = 2;
+   */
+  backup: string;
+};
+
+/**
+ * Describes the message airlock.v1.EditedFile.
+ * Use `create(EditedFileSchema)` to create a new message.
+ */
+export const EditedFileSchema: GenMessage<EditedFile> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_policy, 12);
 
 /**
  * A match of a shadow rule.
@@ -584,7 +662,7 @@ export type ShadowHit = Message<"airlock.v1.ShadowHit"> & {
  * Use `create(ShadowHitSchema)` to create a new message.
  */
 export const ShadowHitSchema: GenMessage<ShadowHit> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 11);
+  messageDesc(file_airlock_v1_policy, 13);
 
 /**
  * One reason for a verdict.
@@ -631,7 +709,7 @@ export type Reason = Message<"airlock.v1.Reason"> & {
  * Use `create(ReasonSchema)` to create a new message.
  */
 export const ReasonSchema: GenMessage<Reason> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 12);
+  messageDesc(file_airlock_v1_policy, 14);
 
 /**
  * A range of byte offsets into the command. The end is exclusive.
@@ -655,7 +733,7 @@ export type Span = Message<"airlock.v1.Span"> & {
  * Use `create(SpanSchema)` to create a new message.
  */
 export const SpanSchema: GenMessage<Span> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 13);
+  messageDesc(file_airlock_v1_policy, 15);
 
 /**
  * A simple command that was found in the command, at any depth.
@@ -696,7 +774,7 @@ export type FoundCommand = Message<"airlock.v1.FoundCommand"> & {
  * Use `create(FoundCommandSchema)` to create a new message.
  */
 export const FoundCommandSchema: GenMessage<FoundCommand> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 14);
+  messageDesc(file_airlock_v1_policy, 16);
 
 /**
  * A word as the program receives it, after quote removal. Neither field is set if an expansion makes the value
@@ -723,7 +801,7 @@ export type Word = Message<"airlock.v1.Word"> & {
  * Use `create(WordSchema)` to create a new message.
  */
 export const WordSchema: GenMessage<Word> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 15);
+  messageDesc(file_airlock_v1_policy, 17);
 
 /**
  * A path that a simple command uses.
@@ -763,7 +841,7 @@ export type PathUse = Message<"airlock.v1.PathUse"> & {
  * Use `create(PathUseSchema)` to create a new message.
  */
 export const PathUseSchema: GenMessage<PathUse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 16);
+  messageDesc(file_airlock_v1_policy, 18);
 
 /**
  * The fields of a profile that a response contains.

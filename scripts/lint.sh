@@ -32,7 +32,7 @@ check "the program of make run" cargo check --locked --quiet --package airlock-c
 check "rustdoc" env RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --quiet --workspace --no-deps --document-private-items
 check "buf lint" sh -c 'cd proto && buf lint'
 check "buf breaking" sh -c 'cd proto && buf breaking --against released.binpb'
-check "ruff" sh -c 'cd clients/python && ruff check --no-cache . ../conformance && ruff format --no-cache --check . ../conformance'
+check "ruff" sh -c 'cd clients/python && ruff check --no-cache . ../conformance ../../docs/examples/hook && ruff format --no-cache --check . ../conformance ../../docs/examples/hook'
 check "retired terms" python3 scripts/retired_terms.py
 check "cargo-deny bans, licences, sources" cargo deny --log-level error check bans licenses sources
 check "cargo-deny advisories" advisories

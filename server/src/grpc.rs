@@ -43,6 +43,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::service::Routes;
 use tonic_health::pb::health_server::{Health, HealthServer};
 
+pub(crate) use self::outcome::explain;
 use self::{
     admin::AdminHandler, approval::ApprovalHandler, execution::ExecutionHandler, file::FileHandler,
     link::LinkHandler, peer::PeerHandler, policy::PolicyHandler, session::SessionHandler, view::Disconnects,

@@ -114,6 +114,8 @@ mod tests {
         metrics.started(second);
         metrics.finished(&Cause::Exited { code: 0 }, second);
         metrics.approval_answered("allowed", second);
+        metrics.result_delivered("tickets", "accepted");
+        metrics.deliveries_age("tickets", second);
         metrics.levels(&Levels { queued: 1, active: 1, ..Levels::default() });
         metrics.sessions(&SessionLevels { open: 1, ..SessionLevels::default() });
         metrics.storing_began();

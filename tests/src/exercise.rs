@@ -48,6 +48,11 @@ const WANTS: &str = "name = \"wants\"\nextends = \"sandboxed\"\nsecrets = [\"NOT
 /// A profile with a network, which allows only the target.
 const NET: &str = "name = \"net\"\nextends = \"sandboxed\"\nnetwork = { allow = [\"TARGET\"] }\n";
 
+/// A profile with a hook that cannot be reached.
+const HOOKED: &str = "name = \"hooked\"\nextends = \"sandboxed\"\nhooks = [{ name = \"away\" }]\n";
+/// The table of the hook. Nothing listens on this port.
+const AWAY: &str = "[hooks.away]\naddress = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n";
+
 /// A running site.
 #[derive(Debug)]
 pub struct Exercise {
@@ -83,11 +88,12 @@ impl Exercise {
              match = {{ token_sha256 = \"{}\" }}\n",
             sha256(BOB.as_bytes())
         );
-        let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 131072\n");
+        let server = format!("{bob}{telemetry}log_format = \"json\"\n{AWAY}[limits]\nring_bytes = 131072\n");
         let target = Target::start();
         let net = NET.replace("TARGET", &target.address);
         let floor = format!("[floor.network]\nany = true\nallow = [\"{}\"]\n", target.address);
-        let profiles = [("asks", ASKS), ("net", net.as_str()), ("small", SMALL), ("wants", WANTS)];
+        let profiles =
+            [("asks", ASKS), ("hooked", HOOKED), ("net", net.as_str()), ("small", SMALL), ("wants", WANTS)];
         let site = Site::with(Extras {
             state,
             server_tables: server,
@@ -124,6 +130,11 @@ impl Exercise {
         Box::pin(self.commands(&session)).await;
         self.refusals(&session).await;
         self.connections().await;
+        let hooked = v1::ExecutionSpec {
+            profile: "hooked".to_owned(),
+            ..Self::told("", &format!("echo asked {CANARY}"))
+        };
+        assert_eq!(run(&self.agent, hooked).await.unwrap().exit_code(), Some(0), "no opinion");
         self.approval(&session).await;
         self.files(&session).await;
         self.outputs().await;

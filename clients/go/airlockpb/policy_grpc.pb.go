@@ -17,7 +17,8 @@ const _ = grpc.SupportPackageIsVersion7
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type PolicyServiceClient interface {
-	// Decides one command as Run does, without side effects.
+	// Decides one command as Run does, without side effects. It does not ask the profile's hooks, which can change the
+	// verdict of Run; the note hooks_not_asked says so.
 	//
 	// Errors: INVALID_ARGUMENT if the command is too long. NOT_FOUND for a profile or session that the caller cannot
 	// use. FAILED_PRECONDITION (SESSION_CLOSED, SESSION_LOST) if the session has ended.
@@ -67,7 +68,8 @@ func (c *policyServiceClient) ListProfiles(ctx context.Context, in *PolicyServic
 // All implementations must embed UnimplementedPolicyServiceServer
 // for forward compatibility
 type PolicyServiceServer interface {
-	// Decides one command as Run does, without side effects.
+	// Decides one command as Run does, without side effects. It does not ask the profile's hooks, which can change the
+	// verdict of Run; the note hooks_not_asked says so.
 	//
 	// Errors: INVALID_ARGUMENT if the command is too long. NOT_FOUND for a profile or session that the caller cannot
 	// use. FAILED_PRECONDITION (SESSION_CLOSED, SESSION_LOST) if the session has ended.

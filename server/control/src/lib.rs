@@ -16,6 +16,7 @@ pub mod approval;
 mod background;
 pub mod decision;
 pub mod decisions;
+mod deliveries;
 pub mod exchange;
 pub mod execution;
 pub mod files;

@@ -64,6 +64,8 @@ pub struct ServiceLimits {
     pub lost_after: Duration,
     /// An output that is not stored is lost after this time without its runner. By the store's clock.
     pub outputs_lost_after: Duration,
+    /// A result that a hook has not accepted is dropped after this time. By the store's clock.
+    pub hook_delivery: Duration,
     /// The time from the sending of a `StartJob` within which it must be accepted.
     pub start_window: Duration,
     /// The maximum time that a call waits for a runner to create a session.
@@ -108,6 +110,7 @@ impl Default for ServiceLimits {
             link_grace: seconds(4 * 60),
             lost_after: seconds(5 * 60),
             outputs_lost_after: seconds(7 * 24 * 3600),
+            hook_delivery: seconds(24 * 3600),
             start_window: seconds(30),
             open_wait: seconds(60),
             close_wait: seconds(10),
@@ -219,7 +222,7 @@ impl ServiceLimits {
         LimitError::require("lost_after", self.lost_after > ended_by, problem)
     }
 
-    fn durations(&self) -> [(&'static str, Duration); 14] {
+    fn durations(&self) -> [(&'static str, Duration); 15] {
         [
             ("queue_wait", self.queue_wait),
             ("approval_valid", self.approval_valid),
@@ -229,6 +232,7 @@ impl ServiceLimits {
             ("link_grace", self.link_grace),
             ("lost_after", self.lost_after),
             ("outputs_lost_after", self.outputs_lost_after),
+            ("hook_delivery", self.hook_delivery),
             ("start_window", self.start_window),
             ("open_wait", self.open_wait),
             ("close_wait", self.close_wait),

@@ -12,6 +12,7 @@ use crate::{
     background::Background,
     decision::DecisionEncoder,
     decisions::Decisions,
+    deliveries::{self, Deliveries, Reports},
     execution::Executions,
     fleet::Fleet,
     hooks::{HookDesk, Hooks},
@@ -129,11 +130,13 @@ impl Services {
         };
         let lifecycle = shared.lifecycle.clone();
         let links = parts.links.clone();
+        let deliveries = Arc::new(deliveries(&parts, &shared));
         let (services, placement) = build(parts, shared);
         reconcile::reconcile_once(&services.reconciler).await?;
         lifecycle.spawn(placement::tasks::drive_sessions(placement.clone()));
         lifecycle.spawn(placement::tasks::fill_vacancies(placement));
         lifecycle.spawn(reconcile::reconcile_forever(services.reconciler.clone()));
+        deliveries::start(&deliveries, &lifecycle);
         links.attach(Arc::downgrade(&services.events));
         Ok(services)
     }
@@ -334,6 +337,18 @@ fn placement(parts: &ServiceParts, shared: &Shared, base: &Base) -> Placement {
     }
 }
 
+fn deliveries(parts: &ServiceParts, shared: &Shared) -> Deliveries {
+    Deliveries {
+        store: parts.store.clone(),
+        sender: Arc::new(Reports { store: parts.store.clone(), hooks: parts.hooks.clone() }),
+        hooks: parts.hooks.names(),
+        observer: parts.observer.clone(),
+        clock: shared.clock.clone(),
+        max_age: parts.limits.hook_delivery,
+        server_id: parts.server_id.clone(),
+    }
+}
+
 fn job_reports(parts: &ServiceParts, shared: &Shared, base: &Base) -> JobReports {
     JobReports {
         store: parts.store.clone(),
@@ -420,6 +435,7 @@ mod tests {
     mod again;
     mod approvals;
     mod background;
+    mod deliveries;
     mod edits;
     mod ends;
     mod fleet;

@@ -8,6 +8,8 @@ use airlock_proto::{hooks_v1 as wire, v1};
 use bytes::Bytes;
 use prost::Message as _;
 
+use crate::Explain;
+
 /// Returns the request of a question. `remaining` is the time until its deadline.
 pub(crate) fn question(hook: &str, asked: &HookQuestion, remaining: Duration) -> wire::PreExecuteRequest {
     wire::PreExecuteRequest {
@@ -23,13 +25,16 @@ pub(crate) fn question(hook: &str, asked: &HookQuestion, remaining: Duration) ->
 }
 
 /// Returns the request of a delivery.
-pub(crate) fn report(hook: &str, report: &HookReport) -> wire::PostExecuteRequest {
+pub(crate) fn report(hook: &str, report: &HookReport, explain: Explain) -> wire::PostExecuteRequest {
+    let decision = decision(&report.decision);
+    let mut result = v1::Result::from(report.result.clone());
+    explain(&mut result, decision.as_ref());
     wire::PostExecuteRequest {
         hook: hook.to_owned(),
         execution: Some(report.execution.clone().into()),
-        decision: decision(&report.decision),
+        decision,
         state: v1::ExecutionState::from(report.state).into(),
-        result: Some(report.result.clone().into()),
+        result: Some(result),
         attempt: report.attempt,
         finished: Some(timestamp(Duration::from_micros(report.finished.0.try_into().unwrap_or_default()))),
     }

@@ -21,7 +21,7 @@ use tonic::{
 };
 use tracing::{Instrument as _, Span, field::Empty};
 
-use crate::{HookObserver, HookOptions, Method, TlsFiles, answer, call::Lane, codec::Encoded};
+use crate::{Explain, HookObserver, HookOptions, Method, TlsFiles, answer, call::Lane, codec::Encoded};
 
 const CONNECT_MARGIN: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -85,8 +85,8 @@ impl Hook {
     }
 
     /// Delivers a result.
-    pub(crate) async fn after(&self, report: &HookReport) -> Result<(), HookReply> {
-        let request = |_| answer::report(&self.name, report);
+    pub(crate) async fn after(&self, report: &HookReport, explain: Explain) -> Result<(), HookReply> {
+        let request = |_| answer::report(&self.name, report, explain);
         let response = self.call(&self.deliveries, Method::PostExecute, &report.execution.tenant, request);
         let confirmed = async {
             let reply = response

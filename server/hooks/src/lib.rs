@@ -21,6 +21,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use airlock_control::hooks::{HookQuestion, HookReply, HookReport, Hooks};
 use airlock_domain::HookOutcome;
+use airlock_proto::v1;
 
 pub use breaker::BreakerState;
 use hook::Hook;
@@ -92,10 +93,14 @@ pub trait HookObserver: Send + Sync {
     fn breaker(&self, _hook: &str, _method: Method, _state: BreakerState) {}
 }
 
+/// Adds the fields of a result that the server derives for its clients.
+pub type Explain = fn(&mut v1::Result, Option<&v1::Decision>);
+
 /// The hooks of the configuration. Cheap to clone; all clones share the same state.
 #[derive(Clone)]
 pub struct HookClients {
     by_name: Arc<BTreeMap<String, Hook>>,
+    explain: Explain,
 }
 
 impl HookClients {
@@ -113,7 +118,13 @@ impl HookClients {
             hook.map(|hook| (name.clone(), hook)).map_err(|problem| HookError { hook: name, problem })
         };
         let by_name = options.into_iter().map(client).collect::<Result<_, _>>()?;
-        Ok(Self { by_name: Arc::new(by_name) })
+        Ok(Self { by_name: Arc::new(by_name), explain: |_, _| {} })
+    }
+
+    /// Adds the derived fields to each delivered result.
+    #[must_use]
+    pub fn explaining(self, explain: Explain) -> Self {
+        Self { explain, ..self }
     }
 
     /// Reads the files of TLS of a hook again. Later calls use them, on a new connection. Blocks. Requires a runtime.
@@ -127,6 +138,10 @@ impl HookClients {
 
 #[async_trait::async_trait]
 impl Hooks for HookClients {
+    fn names(&self) -> Vec<String> {
+        self.by_name.keys().cloned().collect()
+    }
+
     fn longest_wait(&self, hook: &str) -> Option<Duration> {
         self.by_name.get(hook).map(Hook::timeout)
     }
@@ -140,7 +155,7 @@ impl Hooks for HookClients {
 
     async fn after(&self, hook: &str, report: &HookReport) -> Result<(), HookReply> {
         match self.by_name.get(hook) {
-            Some(hook) => hook.after(report).await,
+            Some(hook) => hook.after(report, self.explain).await,
             None => Err(unknown()),
         }
     }

@@ -26,6 +26,9 @@ const RULES_MAX: u64 = 10_000;
 /// A time that can be zero.
 type UpToADay = Time<0, DAY>;
 
+/// From one minute to 30 days. The store holds a row for each result.
+type HookDelivery = Time<60_000, { 30 * DAY }>;
+
 /// The limits of this server.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -106,6 +109,9 @@ pub struct Limits {
     /// How long an approval stays open.
     #[serde(with = "Interval")]
     pub approval_valid: Duration,
+    /// A result that a hook has not accepted is dropped after this time.
+    #[serde(with = "HookDelivery")]
+    pub hook_delivery: Duration,
     /// The maximum time that the creation of a session waits for its runner.
     #[serde(with = "Interval")]
     pub open_wait: Duration,
@@ -200,6 +206,7 @@ impl Default for Limits {
             queue: 4096,
             queue_wait: Duration::from_secs(60),
             approval_valid: Duration::from_secs(15 * 60),
+            hook_delivery: Duration::from_secs(24 * 3600),
             open_wait: Duration::from_secs(60),
             close_wait: Duration::from_secs(10),
             readers_per_execution: 1024,
@@ -334,6 +341,7 @@ pub(super) fn named(limits: &Limits, link: &Link, peers: Option<&Peers>) -> BTre
         runners,
         queue_wait,
         approval_valid,
+        hook_delivery,
         open_wait,
         close_wait,
         readers_per_execution,

@@ -6,7 +6,7 @@ mod notes;
 use airlock_proto::v1::{self, CauseCode, cause::Detail};
 
 /// Adds the derived fields to a result.
-pub(super) fn explain(result: &mut v1::Result, decision: Option<&v1::Decision>) {
+pub(crate) fn explain(result: &mut v1::Result, decision: Option<&v1::Decision>) {
     result.notes = notes::of(result, decision);
     let Some(cause) = &result.cause else { return };
     result.interrupted = matches!(cause.code(), CauseCode::Cancelled | CauseCode::TimedOut);

@@ -42,6 +42,8 @@ metrics! {
     HOOK_CALLS = "airlock.hook.calls", Counter, "{call}", ["hook", "method", "outcome"], "Calls to hooks that have ended, by outcome; refused calls are included";
     HOOK_TIME = "airlock.hook.time", Histogram, "s", ["hook", "method"], "Time of a call to a hook, with the time in which it waits for its turn";
     HOOK_BREAKER = "airlock.hook.breaker", Gauge, "{breaker}", ["hook", "method"], "State of a hook's breaker: 0 closed, 1 half open, 2 open";
+    HOOK_DELIVERIES = "airlock.hook.deliveries", Counter, "{delivery}", ["hook", "outcome"], "Deliveries of results to hooks: `accepted`, `failed` and repeated later, or `dropped`";
+    HOOK_DELIVERIES_AGE = "airlock.hook.deliveries.age", Gauge, "s", ["hook"], "Age of the oldest result that a hook has not accepted, of all servers";
     STORE_TIME = "airlock.store.time", Histogram, "s", ["operation", "outcome"], "Time of one operation of the store";
     AUTHENTICATION_FAILURES = "airlock.authentication.failures", Counter, "{request}", ["reason"], "Requests that failed authentication";
     CERTIFICATE_EXPIRY = "airlock.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative after expiry: `tls`, `client_ca`, `peer`, `peer_ca`, `hook` or `hook_ca`";
@@ -89,6 +91,8 @@ pub struct Metrics {
     hook_calls: Counter<u64>,
     hook_time: Histogram<f64>,
     hook_breaker: Gauge<u64>,
+    hook_deliveries: Counter<u64>,
+    hook_deliveries_age: Gauge<f64>,
     store_time: Histogram<f64>,
     authentication_failures: Counter<u64>,
     certificate_expiry: Gauge<f64>,
@@ -133,6 +137,8 @@ impl Metrics {
             hook_calls: HOOK_CALLS.counter(meter),
             hook_time: HOOK_TIME.histogram(meter, &LONG),
             hook_breaker: HOOK_BREAKER.gauge(meter),
+            hook_deliveries: HOOK_DELIVERIES.counter(meter),
+            hook_deliveries_age: HOOK_DELIVERIES_AGE.seconds(meter),
             store_time: STORE_TIME.histogram(meter, &SHORT),
             authentication_failures: AUTHENTICATION_FAILURES.counter(meter),
             certificate_expiry: CERTIFICATE_EXPIRY.seconds(meter),

@@ -5,10 +5,11 @@ use std::{future::Future, sync::Arc, time::Instant};
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, HookAnswer, OutputState, RuleId, RunnerId, SessionId};
 use airlock_faults::{Point, hit};
 use airlock_store::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
-    ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore, MilestoneQuery, Milestones,
-    NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange,
-    SessionQuery, SessionStore, StartClaim, Store, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created, Delivery,
+    DeliveryStore, ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, StartClaim, Store, StoreError, TakeDeliveries,
+    TakeQueued, Transition,
     record::{
         AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
         HookRecord, LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
@@ -25,7 +26,7 @@ enum Kind {
     /// Changes an object of a client. Only these operations are in traces: the periodic operations of the services
     /// belong to no trace, and reads would dominate the trace of a long view.
     Change,
-    /// Writes on behalf of a runner.
+    /// Writes on behalf of a runner or a hook.
     OfRunner,
     /// Only a timer causes it.
     Round,
@@ -176,5 +177,12 @@ measured! {
         Other fn connections(&self, id: ExecutionId, at_most: u32) -> Vec<ConnectionRecord>;
         Other fn network_changes(&self, at_most: u32) -> Vec<NetworkChangeRecord>;
         Other fn connection_answers(&self, at_most: u32) -> Vec<AnswerRecord>;
+    }
+    DeliveryStore {
+        Round fn take_deliveries(&self, take: &TakeDeliveries) -> Vec<Delivery>;
+        OfRunner fn finish_delivery(&self, delivery: &Delivery) -> bool;
+        OfRunner fn delay_delivery(&self, delivery: &Delivery, delay_micros: i64) -> bool;
+        Other fn expire_deliveries(&self, age_micros: i64, at_most: u32) -> Vec<Delivery>;
+        Other fn oldest_delivery(&self, hook: &str) -> Option<Micros>;
     }
 }

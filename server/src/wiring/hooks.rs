@@ -6,16 +6,16 @@ use airlock_hooks::{HookClients, HookError, HookObserver, HookOptions, TlsFiles}
 
 use crate::{
     config::{Config, Hook},
+    grpc,
     telemetry::Metrics,
 };
 
 /// Creates the clients, and reads their files. Connections are opened by the first calls. Blocks. Requires a runtime.
 pub(super) fn clients(config: &Config, metrics: &Metrics) -> Result<HookClients, HookError> {
     let observer: Arc<dyn HookObserver> = Arc::new(metrics.clone());
-    HookClients::new(
-        config.hooks.iter().map(|(name, hook)| (name.clone(), options(hook))).collect(),
-        &observer,
-    )
+    let options = config.hooks.iter().map(|(name, hook)| (name.clone(), options(hook))).collect();
+    // A hook gets the same result as clients.
+    HookClients::new(options, &observer).map(|clients| clients.explaining(grpc::explain))
 }
 
 fn options(hook: &Hook) -> HookOptions {

@@ -31,6 +31,7 @@ pub(super) fn service_limits(config: &Config) -> ServiceLimits {
         connection_approvals_per_tenant: limits.connection_approvals_per_tenant,
         queue_wait: limits.queue_wait,
         approval_valid: limits.approval_valid,
+        hook_delivery: limits.hook_delivery,
         heartbeat_interval: link.heartbeat_interval,
         heartbeat_timeout: link.heartbeat_timeout,
         link_grace: link.link_grace,

@@ -4,6 +4,7 @@
 pub(super) mod approvals;
 pub(super) mod audit;
 pub(super) mod background;
+pub(super) mod deliveries;
 pub(super) mod executions;
 pub(crate) mod fixtures;
 pub(super) mod hooks;
@@ -114,6 +115,10 @@ macro_rules! contract_tests {
             servers::only_who_has_a_say_says_where_an_output_is,
             servers::outputs_of_a_runner_that_stays_away_are_lost,
             servers::an_output_that_nobody_stores_is_found_by_who_could,
+            deliveries::every_hook_that_was_asked_gets_a_result,
+            deliveries::a_delivery_is_taken_by_one_server_until_its_lease_expires,
+            deliveries::deliveries_of_tenants_take_turns,
+            deliveries::old_deliveries_are_removed,
             queue::the_next_of_a_runner_is_whose_tenant_stands_furthest_back,
             queue::only_what_has_its_turn_is_taken,
             queue::what_a_runner_refused_is_taken_again,
@@ -141,6 +146,7 @@ macro_rules! contract_tests {
             together::limits_hold_across_servers,
             together::a_tenant_s_own_limits_hold_across_servers,
             together::of_many_that_take_from_the_queue_each_gets_others,
+            together::of_many_that_take_deliveries_each_gets_others,
             together::milestones_of_many_servers_are_read_in_their_order,
         }
     };

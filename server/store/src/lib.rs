@@ -16,6 +16,7 @@ pub mod postgres;
 pub mod record;
 pub mod sqlite;
 
+mod delivery;
 mod room;
 mod sql;
 mod traits;
@@ -28,10 +29,15 @@ pub mod testing;
 
 pub use airlock_lifecycle::{OutputBy, Transition};
 
+pub use delivery::{Delivery, TakeDeliveries};
 pub use room::{Created, Room, TakeQueued};
-pub use traits::{ApprovalStore, AuditStore, ExecutionStore, HookStore, OutputStore, RunnerStore, SessionStore, Store};
+pub use traits::{
+    ApprovalStore, AuditStore, DeliveryStore, ExecutionStore, HookStore, OutputStore, RunnerStore,
+    SessionStore, Store,
+};
 pub use values::{
     ApprovalAnswer, ApprovalQuery, Cas, ChangedBy, ConnectionQuestion, Durability, ExecutionQuery,
-    FENCED_EPOCHS, HookQuestion, HookQuestionState, MilestoneQuery, Milestones, NetworkChange, NewExecution, Page, PageQuery, Remember,
-    RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery, StartClaim, StoreError,
+    FENCED_EPOCHS, HookQuestion, HookQuestionState, MilestoneQuery, Milestones, NetworkChange, NewExecution,
+    Page, PageQuery, Remember, RuleQuery, RunnerPut, STATE_CHANGES_AT_ONCE, SessionChange, SessionQuery,
+    StartClaim, StoreError,
 };

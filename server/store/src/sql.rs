@@ -3,6 +3,7 @@
 
 pub(super) mod answers;
 pub(super) mod connections;
+pub(super) mod deliveries;
 pub(super) mod errors;
 pub(super) mod forwards;
 pub(super) mod hooks;

@@ -7,6 +7,7 @@ use airlock_domain::{ApprovalId, Epoch, ExecutionId, HookAnswer, OutputState, Ru
 use airlock_lifecycle::{OutputBy, Transition};
 
 use super::{
+    delivery::{Delivery, TakeDeliveries},
     room::{Created, TakeQueued},
     values::{
         ApprovalAnswer, ApprovalQuery, Cas, ConnectionQuestion, ExecutionQuery, HookQuestion,
@@ -277,10 +278,36 @@ pub trait AuditStore: Send + Sync {
     async fn connection_answers(&self, at_most: u32) -> Result<Vec<AnswerRecord>, StoreError>;
 }
 
+/// The results that hooks still have to receive. The step that ends an execution adds a delivery for each hook that was
+/// asked about it.
+#[async_trait::async_trait]
+pub trait DeliveryStore: Send + Sync {
+    /// Takes due deliveries to one hook for this server and begins an attempt of each. The longest due delivery of each
+    /// tenant comes first, then the second of each. No two servers take the same delivery before the lease expires.
+    async fn take_deliveries(&self, take: &TakeDeliveries) -> Result<Vec<Delivery>, StoreError>;
+    /// Removes a delivery that the hook has accepted. Returns whether it existed.
+    async fn finish_delivery(&self, delivery: &Delivery) -> Result<bool, StoreError>;
+    /// Ends an attempt that failed. The next one is due after `delay_micros`. Returns false, and changes nothing, if
+    /// another attempt has begun or the delivery no longer exists.
+    async fn delay_delivery(&self, delivery: &Delivery, delay_micros: i64) -> Result<bool, StoreError>;
+    /// Removes deliveries to all hooks that were created more than `age_micros` ago, the oldest first, except those of
+    /// an attempt with a valid lease. Returns them.
+    async fn expire_deliveries(&self, age_micros: i64, at_most: u32) -> Result<Vec<Delivery>, StoreError>;
+    /// Returns the time at which the oldest delivery to a hook was created. `None`: there is none.
+    async fn oldest_delivery(&self, hook: &str) -> Result<Option<Micros>, StoreError>;
+}
+
 /// The persistent state of the servers.
 #[async_trait::async_trait]
 pub trait Store:
-    SessionStore + ExecutionStore + OutputStore + ApprovalStore + HookStore + RunnerStore + AuditStore
+    SessionStore
+    + ExecutionStore
+    + OutputStore
+    + ApprovalStore
+    + HookStore
+    + RunnerStore
+    + AuditStore
+    + DeliveryStore
 {
     /// Returns the time of the store's clock.
     async fn now(&self) -> Result<Micros, StoreError>;

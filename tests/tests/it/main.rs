@@ -26,6 +26,7 @@ mod exit_codes;
 mod fleet;
 mod go_client;
 mod helm;
+mod hook_example;
 mod host_safety;
 mod host_state;
 mod hostile;

@@ -49,6 +49,11 @@ pub struct HookReport {
 /// limited. The calls of tenants take turns. Dropping a future cancels its call.
 #[async_trait::async_trait]
 pub trait Hooks: Send + Sync {
+    /// Returns the names of the hooks. Default: none.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the longest time for which [`Hooks::before`] waits for this hook. `None`: no hook has this name.
     fn longest_wait(&self, hook: &str) -> Option<Duration>;
 

@@ -21,6 +21,11 @@ pub trait Observer: Send + Sync {
     fn approval_answered(&self, _answer: &'static str, _open: Duration) {}
     /// Outputs were marked as lost, because their runners were unreachable for too long.
     fn outputs_lost(&self, _count: u64) {}
+    /// The delivery of a result to a hook was `accepted`, has `failed` and is repeated, or was `dropped` because of its
+    /// age. The name of the hook is that of the configuration, or `removed`.
+    fn result_delivered(&self, _hook: &str, _outcome: &'static str) {}
+    /// The age of the oldest result that a hook has not accepted, every few seconds. Zero: there is none.
+    fn deliveries_age(&self, _hook: &str, _age: Duration) {}
     /// The gauges, once per second.
     fn levels(&self, _levels: &Levels) {}
     /// So many profiles have files that cannot be loaded.

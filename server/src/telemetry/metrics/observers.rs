@@ -63,6 +63,15 @@ impl Observer for Metrics {
         self.output_lost.add(count, &[]);
     }
 
+    fn result_delivered(&self, hook: &str, outcome: &'static str) {
+        let attributes = [KeyValue::new("hook", hook.to_owned()), KeyValue::new("outcome", outcome)];
+        self.hook_deliveries.add(1, &attributes);
+    }
+
+    fn deliveries_age(&self, hook: &str, age: Duration) {
+        self.hook_deliveries_age.record(age.as_secs_f64(), &[KeyValue::new("hook", hook.to_owned())]);
+    }
+
     fn levels(&self, levels: &Levels) {
         self.active.record(levels.active, &[]);
         self.queued.record(levels.queued, &[]);

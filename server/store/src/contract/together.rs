@@ -370,3 +370,25 @@ pub(crate) async fn a_tenant_s_own_limits_hold_across_servers(servers: Servers<'
     let made = ask(Room { queue_per_tenant: most, ..ROOMY }).await;
     assert_eq!(made.iter().filter(|made| matches!(made, Ok(Created::New(_)))).count(), 3);
 }
+
+pub(crate) async fn of_many_that_take_deliveries_each_gets_others(servers: Servers<'_>) {
+    const OWED: usize = 24;
+    let session = opened(servers[0], TENANT).await;
+    for _ in 0..OWED {
+        create(servers[0], denied(&session)).await;
+    }
+    let taking = |server: &str, at_most| super::deliveries::taking("classifier", server, at_most);
+    let taken = race(servers, |store, caller| async move {
+        store.take_deliveries(&taking(&format!("server-{caller}"), 2)).await
+    });
+    let taken: Vec<_> = taken.await.into_iter().flat_map(|taken| taken.unwrap()).collect();
+    let others: HashSet<_> = taken.iter().map(|delivery| delivery.execution_id).collect();
+    assert_eq!(others.len(), taken.len(), "no delivery twice");
+    let mut left = OWED - taken.len();
+    // A later call finds the deliveries that the concurrent calls skipped.
+    while left > 0 {
+        let more = servers[1].take_deliveries(&taking("server-last", 5)).await.unwrap();
+        assert!(!more.is_empty(), "{left} remain");
+        left -= more.len();
+    }
+}

@@ -178,6 +178,17 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
             "milestones_by_tenant",
         ),
         ("SELECT * FROM approvals WHERE state = 'OPEN' AND expires <= 1 ORDER BY expires", "approvals_open"),
+        (
+            "SELECT execution_id FROM hook_deliveries WHERE hook = 'x' AND tenant = 'x' AND due <= 1 \
+             ORDER BY due, execution_id LIMIT 8",
+            "hook_deliveries_by_due",
+        ),
+        ("SELECT min(created) FROM hook_deliveries WHERE hook = 'x'", "hook_deliveries_by_hook"),
+        (
+            "SELECT * FROM hook_deliveries WHERE created < 1 AND (holder IS NULL OR due <= 1) \
+             ORDER BY created, execution_id, hook LIMIT 100",
+            "hook_deliveries_by_age",
+        ),
     ] {
         // With so few rows the planner could choose a plan without the index, so disable other plans.
         let plan = pair

@@ -6,7 +6,7 @@ use airlock_proto::convert::Stored as _;
 use sqlx::QueryBuilder;
 
 use super::{
-    approvals, audit,
+    approvals, audit, deliveries,
     engine::{self, Arguments, Connection, Db, Pool, Tx, clock},
     lists::{self, Order},
     milestones, pace, sessions,
@@ -99,6 +99,7 @@ pub(crate) async fn create(mut tx: Tx, new: &NewExecution) -> Result<Created<Exe
     }
     if taken.finished {
         audit::close(&mut tx, record, now).await?;
+        deliveries::add(&mut tx, record, now).await?;
     }
     // The milestone is last, because its number must be assigned in the order of the commits.
     if let Some(milestone) = taken.milestone {

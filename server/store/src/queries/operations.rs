@@ -6,14 +6,15 @@
 use airlock_domain::{ApprovalId, Epoch, ExecutionId, HookAnswer, OutputState, RuleId, RunnerId, SessionId};
 
 use super::{
-    Engine, answers, approvals, audit, connections, executions, forwards, hooks, milestones, network_changes,
-    questions, queue, rules, runners, sessions, transition,
+    Engine, answers, approvals, audit, connections, deliveries, executions, forwards, hooks, milestones,
+    network_changes, questions, queue, rules, runners, sessions, transition,
 };
 use crate::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
-    ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore, MilestoneQuery, Milestones,
-    NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange,
-    SessionQuery, SessionStore, StartClaim, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created, Delivery,
+    DeliveryStore, ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, StartClaim, StoreError, TakeDeliveries,
+    TakeQueued, Transition,
     record::{
         AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
         HookRecord, LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
@@ -355,5 +356,28 @@ impl AuditStore for Engine {
 
     async fn connection_answers(&self, at_most: u32) -> Result<Vec<AnswerRecord>, StoreError> {
         attempt!(self, answers::list(self.reader(), at_most))
+    }
+}
+
+#[async_trait::async_trait]
+impl DeliveryStore for Engine {
+    async fn take_deliveries(&self, take: &TakeDeliveries) -> Result<Vec<Delivery>, StoreError> {
+        attempt!(self, deliveries::take(self.begin().await?, take))
+    }
+
+    async fn finish_delivery(&self, delivery: &Delivery) -> Result<bool, StoreError> {
+        attempt!(self, deliveries::remove(self.begin().await?, delivery))
+    }
+
+    async fn delay_delivery(&self, delivery: &Delivery, delay_micros: i64) -> Result<bool, StoreError> {
+        attempt!(self, deliveries::delay(self.begin().await?, delivery, delay_micros))
+    }
+
+    async fn expire_deliveries(&self, age_micros: i64, at_most: u32) -> Result<Vec<Delivery>, StoreError> {
+        attempt!(self, deliveries::expire(self.begin().await?, age_micros, at_most))
+    }
+
+    async fn oldest_delivery(&self, hook: &str) -> Result<Option<Micros>, StoreError> {
+        attempt!(self, deliveries::oldest(self.reader(), hook))
     }
 }

@@ -11,6 +11,7 @@ mod answers;
 mod approvals;
 mod audit;
 mod connections;
+mod deliveries;
 pub(crate) mod executions;
 mod forwards;
 mod hooks;

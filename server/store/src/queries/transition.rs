@@ -5,7 +5,7 @@ use airlock_lifecycle::{OUTPUTS, OutputBy, Transition, is_unstored, taken};
 use sqlx::QueryBuilder;
 
 use super::{
-    approvals, audit, connections,
+    approvals, audit, connections, deliveries,
     engine::{self, Db, Tx, clock},
     executions, milestones, queue, sessions,
 };
@@ -44,6 +44,7 @@ pub(crate) async fn take(
     if taken.finished {
         audit::close(&mut tx, record, now).await?;
         connections::add(&mut tx, record).await?;
+        deliveries::add(&mut tx, record, now).await?;
         sessions::touch(&mut tx, record.session_id, now).await?;
         if let Some(result) = &record.result {
             sessions::follow(&mut tx, record.session_id, result).await?;

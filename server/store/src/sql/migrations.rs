@@ -39,6 +39,7 @@ const SQLITE_FILES: &[File] = files!(
     "0017_connection_layers.sql"
     "0018_connection_questions.sql"
     "0019_hooks.sql"
+    "0020_hook_deliveries.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -57,6 +58,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0012_connection_layers.sql"
     "0013_connection_questions.sql"
     "0014_hooks.sql"
+    "0015_hook_deliveries.sql"
 );
 
 /// The migrations of SQLite.

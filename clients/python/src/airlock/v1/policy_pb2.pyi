@@ -23,6 +23,18 @@ class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VERDICT_ALLOW: _ClassVar[Verdict]
     VERDICT_ASK: _ClassVar[Verdict]
     VERDICT_DENY: _ClassVar[Verdict]
+
+class HookOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    HOOK_OUTCOME_UNSPECIFIED: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_NONE: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_ALLOW: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_ASK: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_DENY: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_TIMEOUT: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_UNAVAILABLE: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_INVALID: _ClassVar[HookOutcome]
+    HOOK_OUTCOME_BUSY: _ClassVar[HookOutcome]
 PROFILE_VIEW_UNSPECIFIED: ProfileView
 PROFILE_VIEW_BASIC: ProfileView
 PROFILE_VIEW_FULL: ProfileView
@@ -30,6 +42,15 @@ VERDICT_UNSPECIFIED: Verdict
 VERDICT_ALLOW: Verdict
 VERDICT_ASK: Verdict
 VERDICT_DENY: Verdict
+HOOK_OUTCOME_UNSPECIFIED: HookOutcome
+HOOK_OUTCOME_NONE: HookOutcome
+HOOK_OUTCOME_ALLOW: HookOutcome
+HOOK_OUTCOME_ASK: HookOutcome
+HOOK_OUTCOME_DENY: HookOutcome
+HOOK_OUTCOME_TIMEOUT: HookOutcome
+HOOK_OUTCOME_UNAVAILABLE: HookOutcome
+HOOK_OUTCOME_INVALID: HookOutcome
+HOOK_OUTCOME_BUSY: HookOutcome
 
 class Profile(_message.Message):
     __slots__ = ("name", "policy_version", "default_mode", "modes", "timeout_default", "timeout_max", "limits", "rules", "path", "env_names", "root_binds", "is_default", "network", "port_forward", "self_approval", "no_background")
@@ -154,7 +175,7 @@ class PolicyServiceCheckResponse(_message.Message):
     def __init__(self, decision: _Optional[_Union[Decision, _Mapping]] = ...) -> None: ...
 
 class Decision(_message.Message):
-    __slots__ = ("verdict", "reasons", "commands", "read_only", "concurrency_safe", "requires", "category", "no_output_expected", "paths", "rewrites", "warnings", "suggested_rules", "parse_complete", "policy_version", "profile", "shadow", "endings", "warning_notes", "edit")
+    __slots__ = ("verdict", "reasons", "commands", "read_only", "concurrency_safe", "requires", "category", "no_output_expected", "paths", "rewrites", "warnings", "suggested_rules", "parse_complete", "policy_version", "profile", "shadow", "endings", "warning_notes", "hooks", "edit")
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +194,7 @@ class Decision(_message.Message):
     SHADOW_FIELD_NUMBER: _ClassVar[int]
     ENDINGS_FIELD_NUMBER: _ClassVar[int]
     WARNING_NOTES_FIELD_NUMBER: _ClassVar[int]
+    HOOKS_FIELD_NUMBER: _ClassVar[int]
     EDIT_FIELD_NUMBER: _ClassVar[int]
     verdict: Verdict
     reasons: _containers.RepeatedCompositeFieldContainer[Reason]
@@ -192,8 +214,23 @@ class Decision(_message.Message):
     shadow: _containers.RepeatedCompositeFieldContainer[ShadowHit]
     endings: _containers.RepeatedScalarFieldContainer[int]
     warning_notes: _containers.RepeatedCompositeFieldContainer[_common_pb2.Note]
+    hooks: _containers.RepeatedCompositeFieldContainer[HookAnswer]
     edit: FileEdit
-    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., commands: _Optional[_Iterable[_Union[FoundCommand, _Mapping]]] = ..., read_only: bool = ..., concurrency_safe: bool = ..., requires: _Optional[_Iterable[str]] = ..., category: _Optional[str] = ..., no_output_expected: bool = ..., paths: _Optional[_Iterable[_Union[PathUse, _Mapping]]] = ..., rewrites: _Optional[_Iterable[str]] = ..., warnings: _Optional[_Iterable[str]] = ..., suggested_rules: _Optional[_Iterable[str]] = ..., parse_complete: bool = ..., policy_version: _Optional[bytes] = ..., profile: _Optional[str] = ..., shadow: _Optional[_Iterable[_Union[ShadowHit, _Mapping]]] = ..., endings: _Optional[_Iterable[int]] = ..., warning_notes: _Optional[_Iterable[_Union[_common_pb2.Note, _Mapping]]] = ..., edit: _Optional[_Union[FileEdit, _Mapping]] = ...) -> None: ...
+    def __init__(self, verdict: _Optional[_Union[Verdict, str]] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., commands: _Optional[_Iterable[_Union[FoundCommand, _Mapping]]] = ..., read_only: bool = ..., concurrency_safe: bool = ..., requires: _Optional[_Iterable[str]] = ..., category: _Optional[str] = ..., no_output_expected: bool = ..., paths: _Optional[_Iterable[_Union[PathUse, _Mapping]]] = ..., rewrites: _Optional[_Iterable[str]] = ..., warnings: _Optional[_Iterable[str]] = ..., suggested_rules: _Optional[_Iterable[str]] = ..., parse_complete: bool = ..., policy_version: _Optional[bytes] = ..., profile: _Optional[str] = ..., shadow: _Optional[_Iterable[_Union[ShadowHit, _Mapping]]] = ..., endings: _Optional[_Iterable[int]] = ..., warning_notes: _Optional[_Iterable[_Union[_common_pb2.Note, _Mapping]]] = ..., hooks: _Optional[_Iterable[_Union[HookAnswer, _Mapping]]] = ..., edit: _Optional[_Union[FileEdit, _Mapping]] = ...) -> None: ...
+
+class HookAnswer(_message.Message):
+    __slots__ = ("hook", "outcome", "reason", "in_effect", "required")
+    HOOK_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    IN_EFFECT_FIELD_NUMBER: _ClassVar[int]
+    REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    hook: str
+    outcome: HookOutcome
+    reason: str
+    in_effect: bool
+    required: bool
+    def __init__(self, hook: _Optional[str] = ..., outcome: _Optional[_Union[HookOutcome, str]] = ..., reason: _Optional[str] = ..., in_effect: bool = ..., required: bool = ...) -> None: ...
 
 class FileEdit(_message.Message):
     __slots__ = ("files", "expressions", "options", "backup_suffix")

@@ -215,6 +215,7 @@ impl World {
             "UPDATE approvals SET created = created - $1, expires = expires - $1",
             "UPDATE runners SET last_seen = last_seen - $1",
             "UPDATE servers SET lease_until = lease_until - $1",
+            "UPDATE hook_deliveries SET created = created - $1, due = due - $1",
             "UPDATE hook_questions SET until = until - $1",
         ] {
             sqlx::query(sql).bind(micros(time)).execute(&mut store).await.unwrap();

@@ -13,10 +13,11 @@ use airlock_domain::{
     RuleId, RunnerId, SessionId,
 };
 use airlock_store::{
-    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created,
-    ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore, MilestoneQuery, Milestones,
-    NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut, RunnerStore, SessionChange,
-    SessionQuery, SessionStore, StartClaim, Store, StoreError, TakeQueued, Transition,
+    ApprovalAnswer, ApprovalQuery, ApprovalStore, AuditStore, Cas, ConnectionQuestion, Created, Delivery,
+    DeliveryStore, ExecutionQuery, ExecutionStore, HookQuestion, HookQuestionState, HookStore,
+    MilestoneQuery, Milestones, NewExecution, OutputBy, OutputStore, Page, PageQuery, RuleQuery, RunnerPut,
+    RunnerStore, SessionChange, SessionQuery, SessionStore, StartClaim, Store, StoreError, TakeDeliveries,
+    TakeQueued, Transition,
     record::{
         AnswerRecord, ApprovalRecord, AuditRecord, ConnectionRecord, ExecutionRecord, ForwardRecord,
         HookRecord, LiveExecution, Micros, NetworkChangeRecord, RememberedRule, RestoreRecord, RunnerRecord,
@@ -371,6 +372,29 @@ impl AuditStore for MemoryStore {
     }
 
     async fn connection_answers(&self, _: u32) -> Result<Vec<AnswerRecord>, StoreError> {
+        not_here()
+    }
+}
+
+#[async_trait::async_trait]
+impl DeliveryStore for MemoryStore {
+    async fn take_deliveries(&self, _: &TakeDeliveries) -> Result<Vec<Delivery>, StoreError> {
+        not_here()
+    }
+
+    async fn finish_delivery(&self, _: &Delivery) -> Result<bool, StoreError> {
+        not_here()
+    }
+
+    async fn delay_delivery(&self, _: &Delivery, _: i64) -> Result<bool, StoreError> {
+        not_here()
+    }
+
+    async fn expire_deliveries(&self, _: i64, _: u32) -> Result<Vec<Delivery>, StoreError> {
+        not_here()
+    }
+
+    async fn oldest_delivery(&self, _: &str) -> Result<Option<Micros>, StoreError> {
         not_here()
     }
 }

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file airlock/v1/policy.proto.
  */
 export const file_airlock_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChdhaXJsb2NrL3YxL3BvbGljeS5wcm90bxIKYWlybG9jay52MSLnAwoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEhYKDnBvbGljeV92ZXJzaW9uGAIgASgMEiYKDGRlZmF1bHRfbW9kZRgDIAEoDjIQLmFpcmxvY2sudjEuTW9kZRIfCgVtb2RlcxgEIAMoDjIQLmFpcmxvY2sudjEuTW9kZRIyCg90aW1lb3V0X2RlZmF1bHQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLdGltZW91dF9tYXgYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKQoGbGltaXRzGAcgASgLMhkuYWlybG9jay52MS5Qcm9maWxlTGltaXRzEiYKBXJ1bGVzGAggAygLMhcuYWlybG9jay52MS5Qcm9maWxlUnVsZRIMCgRwYXRoGAkgASgJEhEKCWVudl9uYW1lcxgKIAMoCRISCgpyb290X2JpbmRzGAsgAygJEhIKCmlzX2RlZmF1bHQYDCABKAgSKQoHbmV0d29yaxgNIAEoCzIYLmFpcmxvY2sudjEuTmV0d29ya1J1bGVzEhQKDHBvcnRfZm9yd2FyZBgOIAMoCRIVCg1zZWxmX2FwcHJvdmFsGA8gASgIEhUKDW5vX2JhY2tncm91bmQYECABKAgiQQoLUHJvZmlsZVJ1bGUSJAoHdmVyZGljdBgBIAEoDjITLmFpcmxvY2sudjEuVmVyZGljdBIMCgRydWxlGAIgASgJIokBCg1Qcm9maWxlTGltaXRzEhIKCm9wZW5fZmlsZXMYASABKA0SEQoJcHJvY2Vzc2VzGAIgASgNEhEKCWZpbGVfc2l6ZRgDIAEoBBIUCgxvdXRwdXRfYnl0ZXMYBCABKAQSKAoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iJAoNUHJvZmlsZUZpbHRlchITCgtuYW1lX3ByZWZpeBgBIAEoCSJVCh5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgR2aWV3GAIgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJHCh9Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlc3BvbnNlEiQKB3Byb2ZpbGUYASABKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUimwEKIFBvbGljeVNlcnZpY2VMaXN0UHJvZmlsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EikKBmZpbHRlchgCIAEoCzIZLmFpcmxvY2sudjEuUHJvZmlsZUZpbHRlchIlCgR2aWV3GAMgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJjCiFQb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVzcG9uc2USJQoIcHJvZmlsZXMYASADKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItYBChlQb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFQoNY29tbWFuZF9ieXRlcxgHIAEoDBIgCgVzaGVsbBgCIAEoDjIRLmFpcmxvY2sudjEuU2hlbGwSEgoKc2Vzc2lvbl9pZBgDIAEoCRIPCgdwcm9maWxlGAQgASgJEhEKCWRpcmVjdG9yeRgFIAEoCRIXCg9kaXJlY3RvcnlfYnl0ZXMYCCABKAwSHgoEbW9kZRgGIAEoDjIQLmFpcmxvY2sudjEuTW9kZSJEChpQb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRImCghkZWNpc2lvbhgBIAEoCzIULmFpcmxvY2sudjEuRGVjaXNpb24ilQQKCERlY2lzaW9uEiQKB3ZlcmRpY3QYASABKA4yEy5haXJsb2NrLnYxLlZlcmRpY3QSIwoHcmVhc29ucxgCIAMoCzISLmFpcmxvY2sudjEuUmVhc29uEioKCGNvbW1hbmRzGAMgAygLMhguYWlybG9jay52MS5Gb3VuZENvbW1hbmQSEQoJcmVhZF9vbmx5GAQgASgIEhgKEGNvbmN1cnJlbmN5X3NhZmUYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSEAoIY2F0ZWdvcnkYByABKAkSGgoSbm9fb3V0cHV0X2V4cGVjdGVkGAggASgIEiIKBXBhdGhzGAkgAygLMhMuYWlybG9jay52MS5QYXRoVXNlEhAKCHJld3JpdGVzGAogAygJEhAKCHdhcm5pbmdzGAsgAygJEhcKD3N1Z2dlc3RlZF9ydWxlcxgMIAMoCRIWCg5wYXJzZV9jb21wbGV0ZRgNIAEoCBIWCg5wb2xpY3lfdmVyc2lvbhgOIAEoDBIPCgdwcm9maWxlGA8gASgJEiUKBnNoYWRvdxgQIAMoCzIVLmFpcmxvY2sudjEuU2hhZG93SGl0Eg8KB2VuZGluZ3MYESADKA0SJwoNd2FybmluZ19ub3RlcxgSIAMoCzIQLmFpcmxvY2sudjEuTm90ZRIiCgRlZGl0GBQgASgLMhQuYWlybG9jay52MS5GaWxlRWRpdCJuCghGaWxlRWRpdBIlCgVmaWxlcxgBIAMoCzIWLmFpcmxvY2sudjEuRWRpdGVkRmlsZRITCgtleHByZXNzaW9ucxgCIAMoCRIPCgdvcHRpb25zGAMgAygJEhUKDWJhY2t1cF9zdWZmaXgYBCABKAkiKgoKRWRpdGVkRmlsZRIMCgRwYXRoGAEgASgJEg4KBmJhY2t1cBgCIAEoCSJtCglTaGFkb3dIaXQSDAoEcnVsZRgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuYWlybG9jay52MS5WZXJkaWN0EhoKDWNvbW1hbmRfaW5kZXgYAyABKA1IAIgBAUIQCg5fY29tbWFuZF9pbmRleCKDAQoGUmVhc29uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIeCgRzcGFuGAMgASgLMhAuYWlybG9jay52MS5TcGFuEgwKBHJ1bGUYBCABKAkSGgoNY29tbWFuZF9pbmRleBgFIAEoDUgAiAEBQhAKDl9jb21tYW5kX2luZGV4IiIKBFNwYW4SDQoFc3RhcnQYASABKA0SCwoDZW5kGAIgASgNIoQBCgxGb3VuZENvbW1hbmQSHgoEYXJndhgBIAMoCzIQLmFpcmxvY2sudjEuV29yZBIeCgRzcGFuGAIgASgLMhAuYWlybG9jay52MS5TcGFuEg8KB25lc3RpbmcYAyABKA0SEQoJcmVhZF9vbmx5GAQgASgIEhAKCGNhdGVnb3J5GAUgASgJIkoKBFdvcmQSEQoEdGV4dBgBIAEoCUgAiAEBEhcKCnRleHRfYnl0ZXMYAiABKAxIAYgBAUIHCgVfdGV4dEINCgtfdGV4dF9ieXRlcyJSCgdQYXRoVXNlEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgEIAEoDBIOCgZhY2Nlc3MYAiABKAkSFQoNY29tbWFuZF9pbmRleBgDIAEoDSpaCgtQcm9maWxlVmlldxIcChhQUk9GSUxFX1ZJRVdfVU5TUEVDSUZJRUQQABIWChJQUk9GSUxFX1ZJRVdfQkFTSUMQARIVChFQUk9GSUxFX1ZJRVdfRlVMTBACKlgKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhEKDVZFUkRJQ1RfQUxMT1cQARIPCgtWRVJESUNUX0FTSxACEhAKDFZFUkRJQ1RfREVOWRADMrsCCg1Qb2xpY3lTZXJ2aWNlElYKBUNoZWNrEiUuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0GiYuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRJlCgpHZXRQcm9maWxlEiouYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QaKy5haXJsb2NrLnYxLlBvbGljeVNlcnZpY2VHZXRQcm9maWxlUmVzcG9uc2USawoMTGlzdFByb2ZpbGVzEiwuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVxdWVzdBotLmFpcmxvY2sudjEuUG9saWN5U2VydmljZUxpc3RQcm9maWxlc1Jlc3BvbnNlYgZwcm90bzM", [file_airlock_v1_common, file_google_protobuf_duration]);
+  fileDesc("ChdhaXJsb2NrL3YxL3BvbGljeS5wcm90bxIKYWlybG9jay52MSLnAwoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEhYKDnBvbGljeV92ZXJzaW9uGAIgASgMEiYKDGRlZmF1bHRfbW9kZRgDIAEoDjIQLmFpcmxvY2sudjEuTW9kZRIfCgVtb2RlcxgEIAMoDjIQLmFpcmxvY2sudjEuTW9kZRIyCg90aW1lb3V0X2RlZmF1bHQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLdGltZW91dF9tYXgYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKQoGbGltaXRzGAcgASgLMhkuYWlybG9jay52MS5Qcm9maWxlTGltaXRzEiYKBXJ1bGVzGAggAygLMhcuYWlybG9jay52MS5Qcm9maWxlUnVsZRIMCgRwYXRoGAkgASgJEhEKCWVudl9uYW1lcxgKIAMoCRISCgpyb290X2JpbmRzGAsgAygJEhIKCmlzX2RlZmF1bHQYDCABKAgSKQoHbmV0d29yaxgNIAEoCzIYLmFpcmxvY2sudjEuTmV0d29ya1J1bGVzEhQKDHBvcnRfZm9yd2FyZBgOIAMoCRIVCg1zZWxmX2FwcHJvdmFsGA8gASgIEhUKDW5vX2JhY2tncm91bmQYECABKAgiQQoLUHJvZmlsZVJ1bGUSJAoHdmVyZGljdBgBIAEoDjITLmFpcmxvY2sudjEuVmVyZGljdBIMCgRydWxlGAIgASgJIokBCg1Qcm9maWxlTGltaXRzEhIKCm9wZW5fZmlsZXMYASABKA0SEQoJcHJvY2Vzc2VzGAIgASgNEhEKCWZpbGVfc2l6ZRgDIAEoBBIUCgxvdXRwdXRfYnl0ZXMYBCABKAQSKAoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iJAoNUHJvZmlsZUZpbHRlchITCgtuYW1lX3ByZWZpeBgBIAEoCSJVCh5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgR2aWV3GAIgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJHCh9Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlc3BvbnNlEiQKB3Byb2ZpbGUYASABKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUimwEKIFBvbGljeVNlcnZpY2VMaXN0UHJvZmlsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EikKBmZpbHRlchgCIAEoCzIZLmFpcmxvY2sudjEuUHJvZmlsZUZpbHRlchIlCgR2aWV3GAMgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJjCiFQb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVzcG9uc2USJQoIcHJvZmlsZXMYASADKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItYBChlQb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFQoNY29tbWFuZF9ieXRlcxgHIAEoDBIgCgVzaGVsbBgCIAEoDjIRLmFpcmxvY2sudjEuU2hlbGwSEgoKc2Vzc2lvbl9pZBgDIAEoCRIPCgdwcm9maWxlGAQgASgJEhEKCWRpcmVjdG9yeRgFIAEoCRIXCg9kaXJlY3RvcnlfYnl0ZXMYCCABKAwSHgoEbW9kZRgGIAEoDjIQLmFpcmxvY2sudjEuTW9kZSJEChpQb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRImCghkZWNpc2lvbhgBIAEoCzIULmFpcmxvY2sudjEuRGVjaXNpb24ivAQKCERlY2lzaW9uEiQKB3ZlcmRpY3QYASABKA4yEy5haXJsb2NrLnYxLlZlcmRpY3QSIwoHcmVhc29ucxgCIAMoCzISLmFpcmxvY2sudjEuUmVhc29uEioKCGNvbW1hbmRzGAMgAygLMhguYWlybG9jay52MS5Gb3VuZENvbW1hbmQSEQoJcmVhZF9vbmx5GAQgASgIEhgKEGNvbmN1cnJlbmN5X3NhZmUYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSEAoIY2F0ZWdvcnkYByABKAkSGgoSbm9fb3V0cHV0X2V4cGVjdGVkGAggASgIEiIKBXBhdGhzGAkgAygLMhMuYWlybG9jay52MS5QYXRoVXNlEhAKCHJld3JpdGVzGAogAygJEhAKCHdhcm5pbmdzGAsgAygJEhcKD3N1Z2dlc3RlZF9ydWxlcxgMIAMoCRIWCg5wYXJzZV9jb21wbGV0ZRgNIAEoCBIWCg5wb2xpY3lfdmVyc2lvbhgOIAEoDBIPCgdwcm9maWxlGA8gASgJEiUKBnNoYWRvdxgQIAMoCzIVLmFpcmxvY2sudjEuU2hhZG93SGl0Eg8KB2VuZGluZ3MYESADKA0SJwoNd2FybmluZ19ub3RlcxgSIAMoCzIQLmFpcmxvY2sudjEuTm90ZRIlCgVob29rcxgTIAMoCzIWLmFpcmxvY2sudjEuSG9va0Fuc3dlchIiCgRlZGl0GBQgASgLMhQuYWlybG9jay52MS5GaWxlRWRpdCJ5CgpIb29rQW5zd2VyEgwKBGhvb2sYASABKAkSKAoHb3V0Y29tZRgCIAEoDjIXLmFpcmxvY2sudjEuSG9va091dGNvbWUSDgoGcmVhc29uGAMgASgJEhEKCWluX2VmZmVjdBgEIAEoCBIQCghyZXF1aXJlZBgFIAEoCCJuCghGaWxlRWRpdBIlCgVmaWxlcxgBIAMoCzIWLmFpcmxvY2sudjEuRWRpdGVkRmlsZRITCgtleHByZXNzaW9ucxgCIAMoCRIPCgdvcHRpb25zGAMgAygJEhUKDWJhY2t1cF9zdWZmaXgYBCABKAkiKgoKRWRpdGVkRmlsZRIMCgRwYXRoGAEgASgJEg4KBmJhY2t1cBgCIAEoCSJtCglTaGFkb3dIaXQSDAoEcnVsZRgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuYWlybG9jay52MS5WZXJkaWN0EhoKDWNvbW1hbmRfaW5kZXgYAyABKA1IAIgBAUIQCg5fY29tbWFuZF9pbmRleCKDAQoGUmVhc29uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIeCgRzcGFuGAMgASgLMhAuYWlybG9jay52MS5TcGFuEgwKBHJ1bGUYBCABKAkSGgoNY29tbWFuZF9pbmRleBgFIAEoDUgAiAEBQhAKDl9jb21tYW5kX2luZGV4IiIKBFNwYW4SDQoFc3RhcnQYASABKA0SCwoDZW5kGAIgASgNIoQBCgxGb3VuZENvbW1hbmQSHgoEYXJndhgBIAMoCzIQLmFpcmxvY2sudjEuV29yZBIeCgRzcGFuGAIgASgLMhAuYWlybG9jay52MS5TcGFuEg8KB25lc3RpbmcYAyABKA0SEQoJcmVhZF9vbmx5GAQgASgIEhAKCGNhdGVnb3J5GAUgASgJIkoKBFdvcmQSEQoEdGV4dBgBIAEoCUgAiAEBEhcKCnRleHRfYnl0ZXMYAiABKAxIAYgBAUIHCgVfdGV4dEINCgtfdGV4dF9ieXRlcyJSCgdQYXRoVXNlEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgEIAEoDBIOCgZhY2Nlc3MYAiABKAkSFQoNY29tbWFuZF9pbmRleBgDIAEoDSpaCgtQcm9maWxlVmlldxIcChhQUk9GSUxFX1ZJRVdfVU5TUEVDSUZJRUQQABIWChJQUk9GSUxFX1ZJRVdfQkFTSUMQARIVChFQUk9GSUxFX1ZJRVdfRlVMTBACKlgKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhEKDVZFUkRJQ1RfQUxMT1cQARIPCgtWRVJESUNUX0FTSxACEhAKDFZFUkRJQ1RfREVOWRADKvABCgtIb29rT3V0Y29tZRIcChhIT09LX09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFIT09LX09VVENPTUVfTk9ORRABEhYKEkhPT0tfT1VUQ09NRV9BTExPVxACEhQKEEhPT0tfT1VUQ09NRV9BU0sQAxIVChFIT09LX09VVENPTUVfREVOWRAEEhgKFEhPT0tfT1VUQ09NRV9USU1FT1VUEAUSHAoYSE9PS19PVVRDT01FX1VOQVZBSUxBQkxFEAYSGAoUSE9PS19PVVRDT01FX0lOVkFMSUQQBxIVChFIT09LX09VVENPTUVfQlVTWRAIMrsCCg1Qb2xpY3lTZXJ2aWNlElYKBUNoZWNrEiUuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0GiYuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRJlCgpHZXRQcm9maWxlEiouYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QaKy5haXJsb2NrLnYxLlBvbGljeVNlcnZpY2VHZXRQcm9maWxlUmVzcG9uc2USawoMTGlzdFByb2ZpbGVzEiwuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVxdWVzdBotLmFpcmxvY2sudjEuUG9saWN5U2VydmljZUxpc3RQcm9maWxlc1Jlc3BvbnNlYgZwcm90bzM", [file_airlock_v1_common, file_google_protobuf_duration]);
 
 /**
  * A named set of rules, sandbox settings and limits.
@@ -538,10 +538,19 @@ export type Decision = Message<"airlock.v1.Decision"> & {
   /**
    * The warnings with their stable names. no_network: the rules allow no host, and a program usually needs one.
    * network_refused: the rules refuse a host that the command names. no_proxy: a program cannot use the proxy.
+   * hooks_not_asked: in a response of Check, the profile has hooks, and Check does not ask them.
    *
    * @generated from field: repeated airlock.v1.Note warning_notes = 18;
    */
   warningNotes: Note[];
+
+  /**
+   * The answers of the profile's hooks, in the order of the calls. Empty if the profile has none, if the policy denies
+   * the command, and in a response of Check.
+   *
+   * @generated from field: repeated airlock.v1.HookAnswer hooks = 19;
+   */
+  hooks: HookAnswer[];
 
   /**
    * Set if the command is a file edit: one `sed -i` with a known script and known files of the workspace. Its script
@@ -558,6 +567,53 @@ export type Decision = Message<"airlock.v1.Decision"> & {
  */
 export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
   messageDesc(file_airlock_v1_policy, 10);
+
+/**
+ * The answer of a hook about an execution, or the reason why it gave none.
+ *
+ * @generated from message airlock.v1.HookAnswer
+ */
+export type HookAnswer = Message<"airlock.v1.HookAnswer"> & {
+  /**
+   * The name of the hook in the server's configuration.
+   *
+   * @generated from field: string hook = 1;
+   */
+  hook: string;
+
+  /**
+   * @generated from field: airlock.v1.HookOutcome outcome = 2;
+   */
+  outcome: HookOutcome;
+
+  /**
+   * One line: the hook's reason, or a description of the failure. At most 1,024 bytes.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The answer changed the verdict, or keeps a later hook from changing it.
+   *
+   * @generated from field: bool in_effect = 4;
+   */
+  inEffect: boolean;
+
+  /**
+   * The profile requires the hook: TIMEOUT, UNAVAILABLE, INVALID and BUSY deny the execution.
+   *
+   * @generated from field: bool required = 5;
+   */
+  required: boolean;
+};
+
+/**
+ * Describes the message airlock.v1.HookAnswer.
+ * Use `create(HookAnswerSchema)` to create a new message.
+ */
+export const HookAnswerSchema: GenMessage<HookAnswer> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_policy, 11);
 
 /**
  * A file edit.
@@ -599,7 +655,7 @@ export type FileEdit = Message<"airlock.v1.FileEdit"> & {
  * Use `create(FileEditSchema)` to create a new message.
  */
 export const FileEditSchema: GenMessage<FileEdit> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 11);
+  messageDesc(file_airlock_v1_policy, 12);
 
 /**
  * A file of a file edit.
@@ -627,7 +683,7 @@ export type EditedFile = Message<"airlock.v1.EditedFile"> & {
  * Use `create(EditedFileSchema)` to create a new message.
  */
 export const EditedFileSchema: GenMessage<EditedFile> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 12);
+  messageDesc(file_airlock_v1_policy, 13);
 
 /**
  * A match of a shadow rule.
@@ -662,7 +718,7 @@ export type ShadowHit = Message<"airlock.v1.ShadowHit"> & {
  * Use `create(ShadowHitSchema)` to create a new message.
  */
 export const ShadowHitSchema: GenMessage<ShadowHit> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 13);
+  messageDesc(file_airlock_v1_policy, 14);
 
 /**
  * One reason for a verdict.
@@ -709,7 +765,7 @@ export type Reason = Message<"airlock.v1.Reason"> & {
  * Use `create(ReasonSchema)` to create a new message.
  */
 export const ReasonSchema: GenMessage<Reason> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 14);
+  messageDesc(file_airlock_v1_policy, 15);
 
 /**
  * A range of byte offsets into the command. The end is exclusive.
@@ -733,7 +789,7 @@ export type Span = Message<"airlock.v1.Span"> & {
  * Use `create(SpanSchema)` to create a new message.
  */
 export const SpanSchema: GenMessage<Span> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 15);
+  messageDesc(file_airlock_v1_policy, 16);
 
 /**
  * A simple command that was found in the command, at any depth.
@@ -774,7 +830,7 @@ export type FoundCommand = Message<"airlock.v1.FoundCommand"> & {
  * Use `create(FoundCommandSchema)` to create a new message.
  */
 export const FoundCommandSchema: GenMessage<FoundCommand> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 16);
+  messageDesc(file_airlock_v1_policy, 17);
 
 /**
  * A word as the program receives it, after quote removal. Neither field is set if an expansion makes the value
@@ -801,7 +857,7 @@ export type Word = Message<"airlock.v1.Word"> & {
  * Use `create(WordSchema)` to create a new message.
  */
 export const WordSchema: GenMessage<Word> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 17);
+  messageDesc(file_airlock_v1_policy, 18);
 
 /**
  * A path that a simple command uses.
@@ -841,7 +897,7 @@ export type PathUse = Message<"airlock.v1.PathUse"> & {
  * Use `create(PathUseSchema)` to create a new message.
  */
 export const PathUseSchema: GenMessage<PathUse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 18);
+  messageDesc(file_airlock_v1_policy, 19);
 
 /**
  * The fields of a profile that a response contains.
@@ -919,13 +975,88 @@ export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
   enumDesc(file_airlock_v1_policy, 1);
 
 /**
+ * The outcome of a question to a hook.
+ *
+ * @generated from enum airlock.v1.HookOutcome
+ */
+export enum HookOutcome {
+  /**
+   * @generated from enum value: HOOK_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The hook has no opinion.
+   *
+   * @generated from enum value: HOOK_OUTCOME_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * The hook allows the execution. This changes only the verdict ASK of a command about which no rule decides.
+   *
+   * @generated from enum value: HOOK_OUTCOME_ALLOW = 2;
+   */
+  ALLOW = 2,
+
+  /**
+   * The hook wants an approver to answer.
+   *
+   * @generated from enum value: HOOK_OUTCOME_ASK = 3;
+   */
+  ASK = 3,
+
+  /**
+   * The hook denies the execution.
+   *
+   * @generated from enum value: HOOK_OUTCOME_DENY = 4;
+   */
+  DENY = 4,
+
+  /**
+   * There was no answer before the deadline.
+   *
+   * @generated from enum value: HOOK_OUTCOME_TIMEOUT = 5;
+   */
+  TIMEOUT = 5,
+
+  /**
+   * The hook could not be reached, returned an error, or was not called because it failed repeatedly.
+   *
+   * @generated from enum value: HOOK_OUTCOME_UNAVAILABLE = 6;
+   */
+  UNAVAILABLE = 6,
+
+  /**
+   * The answer was malformed, or was for another question.
+   *
+   * @generated from enum value: HOOK_OUTCOME_INVALID = 7;
+   */
+  INVALID = 7,
+
+  /**
+   * The hook was not called, because the server already makes as many calls to it as its configuration permits.
+   *
+   * @generated from enum value: HOOK_OUTCOME_BUSY = 8;
+   */
+  BUSY = 8,
+}
+
+/**
+ * Describes the enum airlock.v1.HookOutcome.
+ */
+export const HookOutcomeSchema: GenEnum<HookOutcome> = /*@__PURE__*/
+  enumDesc(file_airlock_v1_policy, 2);
+
+/**
  * Decides commands without running them, and returns the profiles that decide.
  *
  * @generated from service airlock.v1.PolicyService
  */
 export const PolicyService: GenService<{
   /**
-   * Decides one command as Run does, without side effects.
+   * Decides one command as Run does, without side effects. It does not ask the profile's hooks, which can change the
+   * verdict of Run; the note hooks_not_asked says so.
    *
    * Errors: INVALID_ARGUMENT if the command is too long. NOT_FOUND for a profile or session that the caller cannot
    * use. FAILED_PRECONDITION (SESSION_CLOSED, SESSION_LOST) if the session has ended.

@@ -1,6 +1,13 @@
 //! Hooks that a test controls.
 
-use std::{collections::HashMap, sync::Mutex, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use airlock_domain::HookOutcome;
 use tokio::sync::Notify;
@@ -18,6 +25,9 @@ pub(crate) struct FakeHooks {
     /// `None`: the hook does not answer yet.
     answers: Mutex<HashMap<String, Option<HookOutcome>>>,
     changed: Notify,
+    reports: Mutex<Vec<(String, HookReport)>>,
+    /// The hooks accept no results.
+    refuses: AtomicBool,
 }
 
 impl FakeHooks {
@@ -41,6 +51,23 @@ impl FakeHooks {
         self.asked.lock().unwrap().len()
     }
 
+    /// Sets whether the hooks refuse results from now on.
+    pub(crate) fn refuses(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::Relaxed);
+    }
+
+    /// Waits until so many results were sent to the hooks, and returns them.
+    pub(crate) async fn until_sent(&self, count: usize) -> Vec<(String, HookReport)> {
+        let sent = || self.reports.lock().unwrap().clone();
+        let reached = async {
+            while sent().len() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, reached).await.unwrap();
+        sent()
+    }
+
     /// Waits until so many questions were asked.
     pub(crate) async fn until_asked(&self, count: usize) {
         let reached = async {
@@ -54,6 +81,10 @@ impl FakeHooks {
 
 #[async_trait::async_trait]
 impl Hooks for FakeHooks {
+    fn names(&self) -> Vec<String> {
+        NAMES.map(str::to_owned).to_vec()
+    }
+
     fn longest_wait(&self, hook: &str) -> Option<Duration> {
         NAMES.contains(&hook).then_some(PATIENCE)
     }
@@ -71,7 +102,11 @@ impl Hooks for FakeHooks {
         }
     }
 
-    async fn after(&self, _: &str, _: &HookReport) -> Result<(), HookReply> {
-        Ok(())
+    async fn after(&self, hook: &str, report: &HookReport) -> Result<(), HookReply> {
+        self.reports.lock().unwrap().push((hook.to_owned(), report.clone()));
+        match self.refuses.load(Ordering::Relaxed) {
+            true => Err(HookReply { outcome: HookOutcome::Unavailable, reason: "it is full".to_owned() }),
+            false => Ok(()),
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use airlock_client::v1::{
     ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, ConnectionProtocol,
-    ConnectionVerdict, DirectoryReport, ExecutionState, FileType, HookOutcome, LinkState, Mode, OutputState, OutputStream,
-    RuleScope, RunnerState, SessionState, Shell, Started, Verdict, ViolationAction, WatchKind,
+    ConnectionVerdict, DirectoryReport, ExecutionState, FileType, HookOutcome, LinkState, Mode, OutputState,
+    OutputStream, RuleScope, RunnerState, SessionState, Shell, Started, Verdict, ViolationAction, WatchKind,
 };
 
 /// A wire enum with named values.

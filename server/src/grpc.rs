@@ -82,8 +82,8 @@ pub enum ReflectionError {
     Unreadable(#[from] prost::DecodeError),
 }
 
-/// The packages of services that only runners and servers may call.
-const PRIVATE: [&str; 2] = ["airlock.runner.v1", "airlock.server.v1"];
+/// The packages of services that only runners and servers may call, or that hooks serve.
+const PRIVATE: [&str; 3] = ["airlock.hooks.v1", "airlock.runner.v1", "airlock.server.v1"];
 
 /// Returns the descriptors of the contract without the private packages, which clients do not need.
 fn public_descriptors() -> Result<Vec<u8>, prost::DecodeError> {

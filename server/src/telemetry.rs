@@ -97,7 +97,8 @@ mod tests {
         Levels, Observer,
         exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
     };
-    use airlock_domain::Cause;
+    use airlock_domain::{Cause, HookOutcome};
+    use airlock_hooks::{BreakerState, HookObserver as _, Method};
     use airlock_output::stream::StreamObserver;
     use airlock_store::record::SessionLevels;
     use opentelemetry::metrics::MeterProvider as _;
@@ -114,6 +115,8 @@ mod tests {
         metrics.started(second);
         metrics.finished(&Cause::Exited { code: 0 }, second);
         metrics.approval_answered("allowed", second);
+        metrics.called("guard", Method::PreExecute, HookOutcome::None, second);
+        metrics.breaker("guard", Method::PreExecute, BreakerState::Closed);
         metrics.result_delivered("tickets", "accepted");
         metrics.deliveries_age("tickets", second);
         metrics.levels(&Levels { queued: 1, active: 1, ..Levels::default() });

@@ -165,7 +165,8 @@ impl Hook {
                         let reason = "the answer is too large".to_owned();
                         HookReply { outcome: HookOutcome::Invalid, reason }
                     }
-                    Code::DeadlineExceeded => late(),
+                    // The transport and the hook know the deadline, and one of them can be the first to end the call.
+                    Code::DeadlineExceeded | Code::Cancelled => late(),
                     _ if status.source().is_some() => unavailable("the hook cannot be reached"),
                     code => unavailable(&format!("the hook failed with the code {}", code as i32)),
                 })

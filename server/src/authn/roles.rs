@@ -117,7 +117,8 @@ mod tests {
     fn contract() -> BTreeSet<String> {
         let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
         let mut paths = BTreeSet::new();
-        for file in &set.file {
+        // The server calls hooks. It does not serve them.
+        for file in set.file.iter().filter(|file| file.package() != "airlock.hooks.v1") {
             for service in &file.service {
                 for method in &service.method {
                     paths.insert(format!("/{}.{}/{}", file.package(), service.name(), method.name()));

@@ -239,7 +239,9 @@ fn written_out(example: &str) -> String {
     example
         .lines()
         .map(|line| {
-            line.strip_prefix("# ").filter(|line| is_field(line) || *line == "[peers]").unwrap_or(line)
+            line.strip_prefix("# ")
+                .filter(|line| is_field(line) || ["[peers]", "[hooks.guard]"].contains(line))
+                .unwrap_or(line)
         })
         .flat_map(|line| [line, "\n"])
         .collect()
@@ -269,12 +271,14 @@ fn what_the_example_leaves_out_are_the_defaults() {
         let is_known = |line: &&str| {
             example.contains(&format!("\n{line}\n")) || !bare.iter().any(|bare| line.starts_with(bare))
         };
-        // The section `peers` is optional and has no defaults.
+        // The sections `peers` and `hooks` are optional and have no defaults.
         let written = written_out(example);
         let text = match written.split_once("[peers]") {
             Some((before, rest)) => {
-                let (peers, after) = rest.split_once("[telemetry]").unwrap();
+                let (peers, after) = rest.split_once("[hooks.guard]").unwrap();
                 assert_eq!(peers.lines().filter(is_field).count(), 8);
+                let (hook, after) = after.split_once("[telemetry]").unwrap();
+                assert_eq!(hook.lines().filter(is_field).count(), 9);
                 format!("{before}[telemetry]{after}")
             }
             None => written,

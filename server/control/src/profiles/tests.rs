@@ -14,7 +14,7 @@ fn load(files: &[(&str, &str)]) -> Result<Profiles, ProfilesError> {
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text).expect("a file");
     }
-    Profiles::load(Some(folder.path()))
+    Profiles::load_with(&hooks::settings(), Some(folder.path()))
 }
 
 fn error(text: &str) -> String {
@@ -160,7 +160,7 @@ description = "all of it"
 secrets = ["DEPLOY_TOKEN"]
 network = { any = false, allow = ["pypi", "example.com"], deny = ["files.example.com"], inspect = ["GET example.com/a"], secrets = ["TOKEN"], warn = true }
 port_forward = ["8000", "3000-3999"]
-
+hooks = [{ name = "guard", required = true }]
 [policy]
 modes = ["default", "plan"]
 default_mode = "default"

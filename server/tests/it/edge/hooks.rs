@@ -171,8 +171,8 @@ async fn a_slow_or_unreachable_hook_has_no_opinion_and_denies_if_it_is_required(
     let down = TestHook::start();
     down.stop();
     for (hook, more, expected) in [
-        (&slow, "timeout = \"100ms\"\n", v1::HookOutcome::Timeout),
-        (&down, "timeout = \"30s\"\n", v1::HookOutcome::Unavailable),
+        (&slow, "timeout = \"100ms\"\nbreaker_failures = 1000\n", v1::HookOutcome::Timeout),
+        (&down, "timeout = \"30s\"\nbreaker_failures = 1000\n", v1::HookOutcome::Unavailable),
     ] {
         let (outcome, verdict, _) = first(hook, more, false).await;
         assert_eq!((outcome, verdict), (expected, v1::Verdict::Ask));

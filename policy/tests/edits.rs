@@ -26,7 +26,8 @@ const EDITS: &[(&str, &str)] = &[
     ("sed -i.bak -E 's/a/b/' f g", "/workspace/f>/workspace/f.bak /workspace/g>/workspace/g.bak"),
     ("sed -ie s/a/b/ f", "/workspace/f>/workspace/fe"),
     ("sed -iE s/a/b/ f", "/workspace/f>/workspace/fE"),
-    ("sed -i'old_*' s/a/b/ src/f", "/workspace/src/f>/workspace/src/old_f"),
+    ("sed -i'old_*' s/a/b/ f", "/workspace/f>/workspace/old_f"),
+    ("sed -i'*.bak' s/a/b/ src/f", "/workspace/src/f>/workspace/src/f.bak"),
     ("sed -i'*' s/a/b/ f", "/workspace/f"),
     ("sed --in-place s/a/b/ f", "/workspace/f"),
     ("sed --in-place=.orig s/a/b/ f", "/workspace/f>/workspace/f.orig"),
@@ -50,7 +51,6 @@ const EDITS: &[(&str, &str)] = &[
     ("/usr/bin/sed -i s/a/b/ f", "/workspace/f"),
     ("  sed -i s/a/b/ f\n", "/workspace/f"),
     ("sed -i s/a/b/ 'with space'", "/workspace/with space"),
-    ("sed -i '' s/a/b/ f", "/workspace/s/a/b"),
 ];
 
 /// Texts that look like a file edit and are commands.
@@ -102,6 +102,10 @@ const COMMANDS: &[&str] = &[
     "sed -i --unknown s/a/b/ f",
     "sed -i --help",
     "sed -i'bak/*' s/a/b/ f",
+    // Here sed names the backup `old_src/f`.
+    "sed -i'old_*' s/a/b/ src/f",
+    // The second word is an empty script, and `s/a/b/` a file.
+    "sed -i '' s/a/b/ f",
     "sed -i s/a/b/ f f",
     "sed -i s/a/b/ f ./f",
     "sed -i.bak s/a/b/ f f.bak",

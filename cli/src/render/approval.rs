@@ -7,9 +7,7 @@ mod terms;
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{decision, escape, execution::push_command, names, table::table, time};
-use airlock_client::v1::{
-    Approval, ApprovalConnection, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell,
-};
+use airlock_client::v1::{Approval, ApprovalConnection, BoundFile, RememberedRule, RuleScope, Shell};
 
 /// The columns of a command in a table.
 const COMMAND_COLUMNS: usize = 48;
@@ -101,18 +99,7 @@ fn push_files(out: &mut String, files: &[BoundFile]) {
     }
     let _ = writeln!(out, "\nfiles that it runs; a change requires a new approval");
     for file in files {
-        let _ = writeln!(out, "  {}  {}", escape::line(file.path()), state(file));
-    }
-}
-
-fn state(file: &BoundFile) -> String {
-    match file.state() {
-        BoundFileState::Digest => format!("sha256 {}", hex::encode(&file.sha256)),
-        BoundFileState::Absent => "does not exist".to_owned(),
-        BoundFileState::Other => "is not a file of the session".to_owned(),
-        BoundFileState::TooLarge => "is too large to compare: its contents may change".to_owned(),
-        BoundFileState::Unknown => "could not be read: a new approval will be required".to_owned(),
-        BoundFileState::Unspecified => "may change".to_owned(),
+        let _ = writeln!(out, "  {}  {}", escape::line(file.path()), edit::state(file));
     }
 }
 

@@ -122,10 +122,14 @@ fn files<'w>(
     let directory = found.directory.possible()?.first()?;
     let mut files = Vec::new();
     for operand in operands {
-        let path = located(&text(operand)?, directory).filter(|path| {
+        let operand = text(operand)?;
+        let path = located(&operand, directory).filter(|path| {
             is_below(path, request.workspace) && path.trim_end_matches('/') != request.workspace
         })?;
-        let backup = suffix.and_then(|suffix| backup(&path, suffix));
+        let backup = match suffix {
+            Some(suffix) => backup((&operand, &path), suffix, directory)?,
+            None => None,
+        };
         files.push(EditedFile { path, backup });
     }
     let paths = || files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.backup));
@@ -146,10 +150,12 @@ fn located(operand: &str, directory: &str) -> Option<String> {
     (!climbs && !matches!(name, None | Some("" | "."))).then(|| join(directory, operand))
 }
 
-/// Returns the path of a backup as sed forms it: each `*` of the suffix is the file's name. Without `*`, the suffix is
-/// appended. `None` if this is the file itself.
-fn backup(path: &str, suffix: &str) -> Option<String> {
-    let (directory, name) = path.rsplit_once('/')?;
-    let backup = if suffix.contains('*') { suffix.replace('*', name) } else { format!("{name}{suffix}") };
-    (backup != name).then(|| format!("{directory}/{backup}"))
+/// Returns the path of a backup as sed forms it: each `*` of the suffix is the operand. Without `*`, the suffix is appended.
+/// The inner value is `None` if this is the file itself. The outer one is `None` if it is in another directory.
+fn backup((operand, path): (&str, &str), suffix: &str, directory: &str) -> Option<Option<String>> {
+    let written =
+        if suffix.contains('*') { suffix.replace('*', operand) } else { format!("{operand}{suffix}") };
+    let backup = located(&written, directory)?;
+    let is_beside = backup.rsplit_once('/')?.0 == path.rsplit_once('/')?.0;
+    is_beside.then(|| Some(backup).filter(|backup| backup != path))
 }

@@ -11,8 +11,17 @@ use super::*;
 use crate::FILE_DESCRIPTOR_SET;
 
 /// Fields of type bytes that hold no text: opaque values, digests and data.
-const BINARY: &[&str] =
-    &["binding", "cursor", "data", "policy_version", "profile_sha256", "sha256", "snapshot_sha256"];
+const BINARY: &[&str] = &[
+    "after_sha256",
+    "before_sha256",
+    "binding",
+    "cursor",
+    "data",
+    "policy_version",
+    "profile_sha256",
+    "sha256",
+    "snapshot_sha256",
+];
 
 /// Returns every field of the given messages as `Message.field`, with its type. For a map, the type is that
 /// of the values.

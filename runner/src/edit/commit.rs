@@ -18,7 +18,12 @@ use rustix::{
     io::Errno,
 };
 
-use super::{EditError, Input, Output, Place, copies::create, directory, input::input as read_input, within};
+use super::{
+    copies::{Output, create},
+    error::EditError,
+    input::{Input, input as read_input},
+    place::{Place, directory, within},
+};
 use crate::session::OpenSession;
 
 /// Writes the results. Blocks.

@@ -15,7 +15,11 @@ use rustix::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{CONTENT, DIRECTORY, EditError, Input, Place, below, directory, input, within};
+use super::{
+    error::EditError,
+    input::{self, Input},
+    place::{CONTENT, DIRECTORY, Place, below, directory, within},
+};
 use crate::session::OpenSession;
 
 /// Returns the text of the command that runs on the copies: the words of the edit, in a sed that refuses to run programs

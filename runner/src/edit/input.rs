@@ -14,7 +14,10 @@ use rustix::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{CONTENT, EditError, Place, below, checked, directory, resolve, within};
+use super::{
+    error::EditError,
+    place::{CONTENT, Place, below, checked, directory, resolve, within},
+};
 use crate::session::OpenSession;
 
 /// The permission bits of a file.

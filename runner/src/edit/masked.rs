@@ -10,7 +10,7 @@ use std::{
 use airlock_domain::DecidedEdit;
 use airlock_sandbox::{Mask, MaskKind, SessionDirectory, WORKSPACE};
 
-use super::EditError;
+use super::error::EditError;
 
 /// Refuses an edit of a file that a command could not read or replace.
 ///

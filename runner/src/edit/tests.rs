@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use airlock_domain::{BoundFile, EditedFile, FileState, Grant, SessionId};
+use airlock_domain::{BoundFile, DecidedEdit, EditedFile, FileState, Grant, SessionId};
 use airlock_sandbox::{DiskConfig, UidIsolation, UidRange};
 use nix::sys::stat::Mode as RawMode;
 use sha2::{Digest as _, Sha256};
@@ -17,7 +17,7 @@ use crate::{
     config::TransfersConfig,
     files::BaselineLimits,
     floor::tests::grant,
-    session::{CopyLimits, Opening, SessionTable},
+    session::{CopyLimits, OpenSession, Opening, SessionTable},
 };
 
 /// A session whose commands are simulated by the test itself.

@@ -3,7 +3,7 @@
 use airlock_domain::{Cause, DecidedEdit, FileState};
 use airlock_sandbox::{self as sandbox, Ended, Mask, Network, Session, Shape};
 
-use super::{handle::Job, result::Failure};
+use super::handle::Job;
 use crate::edit::{self, Copies, EditError, Input};
 
 /// The reason of a refusal that allows a new approval.
@@ -23,14 +23,14 @@ impl EditRun {
     ///
     /// # Errors
     /// If a file is not the approved one, or if a command of this profile could not replace it.
-    pub(super) fn begin(job: &Job, masks: &[Mask]) -> Result<Option<Self>, Failure> {
+    pub(super) fn begin(job: &Job, masks: &[Mask]) -> Result<Option<Self>, EditError> {
         let Some(edit) = &job.grant.decided.edit else { return Ok(None) };
         edit::check_masks(edit, masks)?;
         let inputs = edit::read(&job.session, edit, &job.grant.command.directory)?;
         for (file, input) in edit.files.iter().zip(&inputs) {
             let state = job.grant.decided.files.iter().find(|bound| bound.path == file.path);
             if state.map(|bound| bound.state) != Some(FileState::Digest(input.digest)) {
-                return Err(EditError::Changed(file.path.clone()).into());
+                return Err(EditError::Changed(file.path.clone()));
             }
         }
         let copies = Copies::make(&job.session, edit, &inputs, &job.grant.command.directory)?;

@@ -1,10 +1,9 @@
-//! The changes of a file edit, as text.
+//! The changes of a file edit and the states of files, as text.
 
 use std::fmt::Write as _;
 
-use super::state;
 use crate::render::escape;
-use airlock_client::v1::{EditPreview, FilePreview};
+use airlock_client::v1::{BoundFile, BoundFileState, EditPreview, FilePreview};
 
 /// Appends the changes of each file, or the reason why they are not known.
 pub(super) fn push(out: &mut String, edit: &EditPreview) {
@@ -49,10 +48,20 @@ fn becomes(state: String) -> String {
     if state == "does not exist" { state } else { format!("is replaced ({state})") }
 }
 
+/// Returns the state of a file that an answer is bound to.
+pub(super) fn state(file: &BoundFile) -> String {
+    match file.state() {
+        BoundFileState::Digest => format!("sha256 {}", hex::encode(&file.sha256)),
+        BoundFileState::Absent => "does not exist".to_owned(),
+        BoundFileState::Other => "is not a file of the session".to_owned(),
+        BoundFileState::TooLarge => "is too large to compare: its contents may change".to_owned(),
+        BoundFileState::Unknown => "could not be read: a new approval will be required".to_owned(),
+        BoundFileState::Unspecified => "may change".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use airlock_client::v1::{BoundFile, BoundFileState};
-
     use super::*;
 
     fn page(files: Vec<FilePreview>, note: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::*;
-use airlock_client::v1::{Decision, Reason, Span, Verdict};
+use airlock_client::v1::{BoundFileState, Decision, Reason, Span, Verdict};
 
 /// A topic, a name, a command, and its author's description.
 type Case = (&'static str, &'static str, &'static [u8], &'static str);

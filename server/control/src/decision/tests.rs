@@ -367,7 +367,7 @@ fn an_answer_to_an_edit_is_bound_to_its_inputs_and_its_results() {
     };
     let Ruling::Place(offer) = asks(EDIT).rule(Some(&yes)) else { panic!("not placed") };
     let (grant, binding) = offer.into_parts();
-    assert_eq!((grant.decided.files, binding), (about.files.clone(), yes.binding));
+    assert_eq!((grant.decided.files, binding), (about.files, yes.binding));
     assert_eq!(grant.decided.edit.unwrap().files[0].result, Some([2; 32]));
 
     let other_result = ApprovalRecord { terms: of([3; 32]).terms, ..yes.clone() };

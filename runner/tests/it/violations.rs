@@ -21,10 +21,12 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::{
     fake::Manners,
-    fixture::{Fixture, GROWS, grant},
+    fixture::{Fixture, grant},
 };
 
 const METRIC: &str = "airlock.runner.violations";
+/// A script that writes further files until it is ended.
+const FILLS: &str = "n=0; while sleep 0.05; do n=$((n + 1)); head -c 256K /dev/zero > filled-$n; done";
 
 /// The telemetry of this process: the runner uses the global providers. Each test is a process of its own.
 struct Telemetry {
@@ -117,7 +119,7 @@ fn cases(session: SessionId) -> Vec<Case> {
         },
         Case { path: "/workspace/.env", detail: "`deny_read`", ..hidden },
         Case { path: "/usr/new", detail: "read-only", ..case("mounts", "touch /usr/new") },
-        Case { kind: "limit", code: None, ..case("disk", GROWS) },
+        Case { kind: "limit", code: None, ..case("disk", FILLS) },
     ]
 }
 

@@ -91,25 +91,6 @@ async fn a_result_holds_clean_text_hints_and_images_and_lists_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_of_the_sandbox_are_in_the_closing_event_with_their_notes() {
-    let site = Site::new();
-    let (_server, _runner) = (site.server(&[]), site.runner(&[]));
-    let client = site.ready().await;
-    let story = run(&client, spec("unshare --user true; touch /usr/new")).await.unwrap();
-    assert_eq!(story.exit_code(), Some(1));
-    let result = story.end.clone().unwrap().result.unwrap();
-    let layers: Vec<_> =
-        result.violations.iter().map(|one| (one.layer.as_str(), one.kind.as_str())).collect();
-    assert_eq!(layers, [("seccomp", "unshare"), ("mounts", "path")], "{result:?}");
-    let notes: Vec<_> = result.notes.iter().filter(|note| note.code == "sandbox_refused").collect();
-    let [call, path] = &notes[..] else { panic!("{:?}", result.notes) };
-    assert!(call.text.contains("the system call `unshare` was refused"), "{call:?}");
-    assert!(path.text.starts_with("the sandbox refused access to `/usr/new` (layer mounts)"), "{path:?}");
-    let kept = client.execution(&story.end.unwrap().execution_id).await.unwrap().result.unwrap();
-    assert_eq!(kept.violations, result.violations, "the server keeps them");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn the_output_of_a_killed_runners_command_is_reported_after_its_restart() {
     let site = Site::new();
     let (_server, runner) = (site.server(&[]), site.runner(&[]));

@@ -238,7 +238,7 @@ async fn a_hostile_init_of_zsh_has_no_snapshot_or_one_that_makes_every_name_unkn
         "echo 'unbalanced",
     ] {
         let (session, snapshot) = it.open_with_init(&format!("#!/usr/bin/env zsh\n{init}\n")).await;
-        let ends = snapshot.text.is_empty() == !snapshot.problem.is_empty();
+        let ends = snapshot.text.is_empty() != snapshot.problem.is_empty();
         assert!(ends, "`{init}`: {snapshot:?}");
         let (_, result) = it.run(grant(session, "true")).await;
         assert_eq!(result.cause, Cause::Exited { code: 0 }, "`{init}`");

@@ -1,6 +1,6 @@
 //! The example of a hook in Python, with a server that asks it about real commands and delivers their results.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::{fs, process::Command};
 
@@ -13,7 +13,7 @@ use airlock_tests::{
     pki::Pki,
     port::Port,
     process::{Process, until},
-    reader::{self, Story, cause, ended, run, spec_in},
+    reader::{Story, cause, ended, run, spec_in},
     site::{Extras, PATIENCE, Site},
     source,
     tools::python_packages,
@@ -38,8 +38,9 @@ impl Hooks {
     fn new() -> Self {
         let directory = ScratchDir::with_prefix("airlock-hook-");
         let pki = Pki::new(&directory.path().join("pki"));
-        pki.issue("hook", &["localhost"]);
-        pki.issue("server", &[CLIENT]);
+        for (name, host) in [("hook", "localhost"), ("server", CLIENT)] {
+            let _ = pki.issue(name, &[host]);
+        }
         Self { directory, port: Port::reserve(), pki }
     }
 
@@ -196,6 +197,6 @@ async fn a_hook_that_was_away_receives_the_results_after_a_restart_of_both() {
     hooks.received(&denied, "CAUSE_CODE_DENIED", 1);
     let client = fixture.site.ready().await;
     let now = client.execution(&denied).await.unwrap();
-    assert_eq!(reader::cause(&now), v1::CauseCode::Denied);
+    assert_eq!(cause(&now), v1::CauseCode::Denied);
     assert!(fs::read_to_string(hooks.directory.path().join("hook.log")).is_ok());
 }

@@ -69,8 +69,8 @@ async fn started(world: &World, command: &str) -> Option<v1::Execution> {
         Err(status) if status.code() == Code::Unavailable => None,
         Err(status) => {
             assert_eq!(status.code(), Code::PermissionDenied, "{status:?}");
-            let id = status.get_details_error_info().unwrap().metadata["execution_id"].clone();
-            Some(get(world, "executor", &id).await.unwrap())
+            let info = status.get_details_error_info().unwrap();
+            Some(get(world, "executor", info.metadata.get("execution_id").unwrap()).await.unwrap())
         }
     }
 }
@@ -157,10 +157,10 @@ async fn first(hook: &TestHook, more: &str, required: bool) -> (v1::HookOutcome,
     })
     .await;
     let decision = found.unwrap().decision.unwrap();
-    let code = decision.reasons[0].code.clone();
-    let outcome = decision.hooks[0].outcome();
+    let code = decision.reasons.first().unwrap().code.clone();
+    let outcome = decision.hooks.first().unwrap().outcome();
     let audited = audit(world).await;
-    assert_eq!(v1::HookOutcome::from(audited[0].answer.outcome), outcome);
+    assert_eq!(v1::HookOutcome::from(audited.first().unwrap().answer.outcome), outcome);
     (outcome, decision.verdict(), code)
 }
 
@@ -174,9 +174,9 @@ async fn a_slow_or_unreachable_hook_has_no_opinion_and_denies_if_it_is_required(
         (&slow, "timeout = \"100ms\"\nbreaker_failures = 1000\n", v1::HookOutcome::Timeout),
         (&down, "timeout = \"30s\"\nbreaker_failures = 1000\n", v1::HookOutcome::Unavailable),
     ] {
-        let (outcome, verdict, _) = first(hook, more, false).await;
+        let (outcome, verdict, _) = Box::pin(first(hook, more, false)).await;
         assert_eq!((outcome, verdict), (expected, v1::Verdict::Ask));
-        let (outcome, verdict, code) = first(hook, more, true).await;
+        let (outcome, verdict, code) = Box::pin(first(hook, more, true)).await;
         assert_eq!((outcome, verdict, code.as_str()), (expected, v1::Verdict::Deny, "hook_failed"));
     }
 }

@@ -117,6 +117,7 @@ macro_rules! contract_tests {
             servers::an_output_that_nobody_stores_is_found_by_who_could,
             deliveries::every_hook_that_was_asked_gets_a_result,
             deliveries::a_delivery_is_taken_by_one_server_until_its_lease_expires,
+            deliveries::only_the_last_attempt_delays_a_delivery_and_each_finishes_it,
             deliveries::deliveries_of_tenants_take_turns,
             deliveries::old_deliveries_are_removed,
             queue::the_next_of_a_runner_is_whose_tenant_stands_furthest_back,

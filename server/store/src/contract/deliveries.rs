@@ -100,6 +100,12 @@ pub(crate) async fn a_delivery_is_taken_by_one_server_until_its_lease_expires(st
     let second = take_one(store, HOUR).await;
     assert_eq!(second, Delivery { attempt: 2, ..expected });
     assert_eq!(take(store, HOOK, 9).await, [], "the lease is valid");
+}
+
+pub(crate) async fn only_the_last_attempt_delays_a_delivery_and_each_finishes_it(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    ends(store, asked(&session, &[HOOK])).await;
+    let (first, second) = (take_one(store, 0).await, take_one(store, HOUR).await);
     assert!(!store.delay_delivery(&first, 0).await.unwrap(), "another attempt has begun");
     assert_eq!(take(store, HOOK, 9).await, []);
     assert!(store.delay_delivery(&second, HOUR).await.unwrap());

@@ -192,15 +192,7 @@ impl World {
     /// Kills the server and starts another on the same store.
     pub(super) async fn restart(&mut self) {
         self.kill().await;
-        self.services = start(
-            &self.folder,
-            &self.store,
-            (&self.keeper, &self.looker, &self.hooks),
-            &self.limits,
-            "server-1",
-            Arc::new(NoPeers),
-        )
-        .await;
+        self.services = self.another("server-1").await;
     }
 
     /// Advances the timers of the store and of this server by `time` without waiting, and triggers a
@@ -233,8 +225,8 @@ impl World {
 
     /// Starts a second server on the same store, with other servers.
     pub(super) async fn another_with(&self, name: &str, peers: Arc<dyn PeerClient>) -> Services {
-        start(&self.folder, &self.store, (&self.keeper, &self.looker, &self.hooks), &self.limits, name, peers)
-            .await
+        let doubles = (&self.keeper, &self.looker, &self.hooks);
+        Box::pin(start(&self.folder, &self.store, doubles, &self.limits, name, peers)).await
     }
 
     pub(super) async fn session(&self, runner: &mut Runner) -> SessionRecord {

@@ -5,7 +5,7 @@ mod json;
 
 use serde::Serialize;
 
-use crate::permit::LastStep;
+use crate::last_step::LastStep;
 
 /// The verdict about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -20,6 +20,7 @@ mod decision;
 mod facts;
 mod getopt;
 pub mod import;
+mod last_step;
 mod launch;
 pub mod limits;
 mod meaning;
@@ -44,8 +45,9 @@ pub use decision::{
     Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
 pub use facts::codes::{Effect, VALIDATORS, Validator};
+pub use last_step::LastStep;
 pub use meaning::{ExitMeaning, exit_meaning};
-pub use permit::{Answer, Binding, LastStep, Permit, PermitError};
+pub use permit::{Answer, Binding, Permit, PermitError};
 pub use profile::{Case, Profile, ProfileError, ProfileProblem, ProfileText};
 pub use request::{Mode, Request, Shell, Unsandboxed};
 pub use rules::{Rule, RuleError, Rules, Tool};

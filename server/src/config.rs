@@ -74,7 +74,8 @@ pub struct Config {
     pub link: Link,
     /// The other servers of the same store. Without this table, the server makes no calls to other servers.
     pub peers: Option<Peers>,
-    /// Hooks by name. A profile selects hooks with its key `hooks`. docs/profiles.md lists the keys of each.
+    /// Hooks by name. A profile selects hooks with its key `hooks`. docs/profiles.md lists the keys of each. A
+    /// variable sets a hook as a whole.
     #[serde(default)]
     pub hooks: BTreeMap<String, Hook>,
     /// Traces, metrics and logs.

@@ -72,7 +72,8 @@ impl Schema {
             for message in &file.message_type {
                 schema.enter(&format!(".{package}"), message);
             }
-            for service in &file.service {
+            // A server calls the methods of hooks, and does not serve them.
+            for service in file.service.iter().filter(|_| package != "airlock.hooks.v1") {
                 for method in &service.method {
                     schema.methods.push(Method {
                         path: format!("/{package}.{}/{}", service.name(), method.name()),

@@ -19,7 +19,7 @@ def execution(command: str, description: str = "", unsandboxed: bool = False) ->
         ("make check", "HOOK_OPINION_ALLOW"),
         ("cargo test --workspace", "HOOK_OPINION_ALLOW"),
         ("pytest tests/test_a.py", "HOOK_OPINION_ALLOW"),
-        ("make check; rm -rf src", "HOOK_OPINION_NONE"),
+        ("make check; git reset --hard", "HOOK_OPINION_NONE"),
         ("make check\nrm -rf src", "HOOK_OPINION_NONE"),
         ("make check $(id)", "HOOK_OPINION_NONE"),
         ("make checkout", "HOOK_OPINION_NONE"),

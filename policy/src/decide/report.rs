@@ -7,9 +7,9 @@ use crate::decision::{
     Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Word,
 };
 use crate::facts::{self, Facts};
+use crate::last_step::LastStep;
 use crate::limits;
 use crate::meaning;
-use crate::permit::LastStep;
 use crate::powershell::Call;
 use crate::profile::Profile;
 use crate::readonly;

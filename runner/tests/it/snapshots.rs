@@ -186,7 +186,7 @@ async fn it_outlives_the_runners_process_and_does_not_if_it_was_changed_meanwhil
 }
 
 const ZSH_INIT: &str = "#!/usr/bin/env zsh\n\
-     alias greet='echo hello' ok=\"echo it's\"; alias -g EVERYWHERE='x'; alias -s txt=cat\n\
+     alias greet='echo hello' ok=\"echo \\\"it's\\\"\"; alias -g EVERYWHERE='x'; alias -s txt=cat\n\
      greeting() {\necho \"greeting\n$1\"\n}\n\
      _complete_me() { :; }; _kept() { echo kept; }; typeset -A _comps; _comps[me]=_complete_me\n\
      setopt null_glob extended_glob pipe_fail; unsetopt multios\n\

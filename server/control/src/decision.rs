@@ -5,6 +5,7 @@
 
 mod decided;
 pub(crate) mod edit;
+mod hook_effect;
 mod hooks;
 mod lift;
 mod network;
@@ -27,7 +28,8 @@ use airlock_proto::convert::{approval_terms, approved_results};
 use tracing::{Span, field::Empty};
 
 use airlock_store::record::{ApprovalRecord, ApprovalState, ExecutionSpec};
-pub(crate) use hooks::{Consulted, HookEffect, consulted};
+pub(crate) use hook_effect::HookEffect;
+pub(crate) use hooks::{Consulted, consulted};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use network::{known as known_network, refused as refused_network};
 pub(crate) use offer::{Asked, Decided, Looked, Offer, Ruling};

@@ -8,7 +8,7 @@ use airlock_proto::{hooks_v1 as wire, v1};
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::Explain;
+use crate::options::Explain;
 
 /// Returns the request of a question. `remaining` is the time until its deadline.
 pub(crate) fn question(hook: &str, asked: &HookQuestion, remaining: Duration) -> wire::PreExecuteRequest {

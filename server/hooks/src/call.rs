@@ -11,8 +11,8 @@ use airlock_limits::slots::{Slot, Slots};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    BreakerState, HookObserver, HookOptions, Method,
-    breaker::{Admission, Breaker},
+    breaker::{Admission, Breaker, BreakerState},
+    options::{HookObserver, HookOptions, Method},
 };
 
 /// The calls of one method.

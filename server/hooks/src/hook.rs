@@ -21,8 +21,15 @@ use tonic::{
 };
 use tracing::{Instrument as _, Span, field::Empty};
 
-use crate::{Explain, HookObserver, HookOptions, Method, TlsFiles, answer, call::Lane, codec::Encoded};
+use crate::{
+    answer,
+    call::Lane,
+    codec::Encoded,
+    options::{Explain, HookObserver, HookOptions, Method, TlsFiles},
+};
 
+/// The deadline that the transport and the hook know is at most this much earlier than that of the call.
+const ROUNDING: Duration = Duration::from_millis(10);
 const CONNECT_MARGIN: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -126,7 +133,7 @@ impl Hook {
         // Encoded at once, because a message is far larger than its encoding.
         let mut message = Request::new(Bytes::from(request(remaining).encode_to_vec()));
         message.set_timeout(remaining);
-        let failure = match timeout_at(deadline, self.send(method, message)).await {
+        let failure = match timeout_at(deadline, self.send(method, message, deadline)).await {
             Ok(Ok(response)) => {
                 call.succeeded();
                 return Ok(response);
@@ -146,7 +153,12 @@ impl Hook {
         Err(failure)
     }
 
-    async fn send(&self, method: Method, message: Request<Bytes>) -> Result<Bytes, HookReply> {
+    async fn send(
+        &self,
+        method: Method,
+        message: Request<Bytes>,
+        deadline: Instant,
+    ) -> Result<Bytes, HookReply> {
         let channel = self.connection().channel.clone();
         let mut client = Grpc::new(channel)
             .max_decoding_message_size(RESPONSE_BYTES)
@@ -166,7 +178,8 @@ impl Hook {
                         HookReply { outcome: HookOutcome::Invalid, reason }
                     }
                     // The transport and the hook know the deadline, and one of them can be the first to end the call.
-                    Code::DeadlineExceeded | Code::Cancelled => late(),
+                    Code::DeadlineExceeded => late(),
+                    Code::Cancelled if Instant::now() + ROUNDING >= deadline => late(),
                     _ if status.source().is_some() => unavailable("the hook cannot be reached"),
                     code => unavailable(&format!("the hook failed with the code {}", code as i32)),
                 })

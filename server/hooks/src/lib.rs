@@ -12,47 +12,20 @@ mod breaker;
 mod call;
 mod codec;
 mod hook;
+mod options;
 #[cfg(any(test, feature = "tests"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_control::hooks::{HookQuestion, HookReply, HookReport, Hooks};
 use airlock_domain::HookOutcome;
-use airlock_proto::v1;
 
 pub use breaker::BreakerState;
 use hook::Hook;
-
-/// The address of a hook, and the limits of the calls to it.
-#[derive(Debug, Clone)]
-pub struct HookOptions {
-    /// `https://HOST:PORT`, or `http://HOST:PORT` without `tls`.
-    pub address: String,
-    /// The files of TLS. `None`: plain text, which the caller permits only on loopback addresses.
-    pub tls: Option<TlsFiles>,
-    /// The longest time from a question to its answer, including the time in which it waits for its turn.
-    pub timeout: Duration,
-    /// Concurrent calls of each method.
-    pub in_flight: usize,
-    /// Consecutive failures after which the hook is not called.
-    pub breaker_failures: u32,
-    /// The time for which it is not called.
-    pub breaker_wait: Duration,
-}
-
-/// The PEM files of the connection to a hook.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The authorities that may sign the hook's certificate.
-    pub ca: PathBuf,
-    /// The server's client certificate and its private key.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// The name that the hook's certificate must contain. `None`: the host of the address.
-    pub server_name: Option<String>,
-}
+pub use options::{Explain, HookObserver, HookOptions, Method, TlsFiles};
 
 /// A hook that cannot be called: its files or its address cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,38 +36,6 @@ pub struct HookError {
     /// The reason.
     pub problem: String,
 }
-
-/// A method of the hooks' service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// The question before an execution.
-    PreExecute,
-    /// The delivery of a result.
-    PostExecute,
-}
-
-impl Method {
-    /// Returns the name in the contract.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreExecute => "PreExecute",
-            Self::PostExecute => "PostExecute",
-        }
-    }
-}
-
-/// Receives the events of the calls, for telemetry. The calls must return at once. The names of hooks come from the
-/// configuration.
-pub trait HookObserver: Send + Sync {
-    /// A call has ended with this outcome. A confirmed delivery has the outcome `None`.
-    fn called(&self, _hook: &str, _method: Method, _outcome: HookOutcome, _time: Duration) {}
-    /// The breaker of a method has changed.
-    fn breaker(&self, _hook: &str, _method: Method, _state: BreakerState) {}
-}
-
-/// Adds the fields of a result that the server derives for its clients.
-pub type Explain = fn(&mut v1::Result, Option<&v1::Decision>);
 
 /// The hooks of the configuration. Cheap to clone; all clones share the same state.
 #[derive(Clone)]

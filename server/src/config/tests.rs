@@ -136,7 +136,9 @@ fn every_key_of_every_layer_has_its_cases_and_each_is_told_with_origin_and_cure(
 #[test]
 fn the_effective_configuration_shows_the_origin_of_every_key_and_no_secret() {
     let text = full();
-    let assignments = cases::assignments(&text, schema(), VARIABLES);
+    let mut assignments = cases::assignments(&text, schema(), VARIABLES);
+    // A hook is set as a whole.
+    assignments.retain(|(path, ..)| !path.starts_with("hooks."));
     let report = |overrides: &Overrides| {
         Loaded::<Config>::parse(&text, "server.toml", overrides, schema()).unwrap().effective().unwrap()
     };

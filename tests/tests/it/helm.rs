@@ -88,6 +88,7 @@ fn configs(rendered: &Rendered, directory: &Path) {
         ("postgres", ["password", "ca.crt"].as_slice()),
         ("s3", &["access_key_id", "secret_access_key"]),
         ("telemetry", &["ca.crt"]),
+        ("hooks", &["ca.crt"]),
     ] {
         fs::create_dir_all(directory.join(name)).unwrap();
         for (from, to) in files

@@ -4,7 +4,7 @@ use airlock_domain::{BoundFile, EditPreview, Grant, Requirement};
 use airlock_policy::{Binding, Decision, Permit, Verdict};
 use airlock_store::record::DecisionRecord;
 
-use super::hooks::HookEffect;
+use super::hook_effect::HookEffect;
 
 /// The workspace inside every sandbox.
 pub const WORKSPACE: &str = "/workspace";

@@ -8,7 +8,7 @@ use airlock_store::{
     record::{ExecutionRecord, SessionRecord},
 };
 
-use super::{Sender, Sent};
+use super::server::{Sender, Sent};
 use crate::hooks::{HookReport, Hooks};
 
 /// Sends stored results to the configured hooks.

@@ -14,7 +14,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Deliveries, Sent};
+use super::server::{Deliveries, Sent};
 use crate::{hooks::HookReply, shared::micros};
 
 /// The maximum number of concurrent deliveries to one hook from this server.

@@ -9,12 +9,17 @@ use std::{
 };
 
 use airlock_domain::{ExecutionId, HookOutcome};
-use airlock_store::{TakeDeliveries, record::Micros};
+use airlock_store::{Delivery, DeliveryStore, StoreError, TakeDeliveries, record::Micros};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
+    server::{REMOVED, Sender, Sent},
     task::{AT_ONCE, AT_ONCE_PER_TENANT, INTERVAL, RETRY_FIRST},
     *,
+};
+use crate::{
+    hooks::HookReply,
+    shared::{Clock, Observer, micros},
 };
 
 /// The longest virtual time that a test waits for an expected event.

@@ -13,7 +13,6 @@ use super::{
     folder::{FileOrError, ProfileFile},
     parse::{self, keys::File},
     resolve::{ByName, ResolvedProfile},
-    set::Profiles,
 };
 
 /// The result of the resolution.
@@ -24,10 +23,13 @@ pub(super) struct Resolved {
     pub(super) refused: BTreeMap<String, ConfigError>,
 }
 
-/// Resolves every file against the others and `base`, the built-in profiles. `before` contains the profiles that were
-/// active.
-pub(super) fn resolve_all(files: &[FileOrError], base: &Profiles, before: &ByName) -> Resolved {
-    let built_in = &base.by_name;
+/// Resolves every file against the others and the built-in profiles. `hooks` has the names of the hooks that profiles can
+/// select. `before` contains the profiles that were active.
+pub(super) fn resolve_all(
+    files: &[FileOrError],
+    (built_in, hooks): (&ByName, &[String]),
+    before: &ByName,
+) -> Resolved {
     let mut refused = BTreeMap::new();
     let mut texts = BTreeMap::new();
     for file in files {
@@ -50,7 +52,7 @@ pub(super) fn resolve_all(files: &[FileOrError], base: &Profiles, before: &ByNam
         refuse(&mut texts, &mut refused, name, parse::problem("extends", what, "shorten or break the chain"));
     }
     let names: Vec<String> = texts.keys().cloned().collect();
-    let mut chain = Chain { texts, built_in, hooks: &base.hooks, before, done: ByName::new(), refused };
+    let mut chain = Chain { texts, built_in, hooks, before, done: ByName::new(), refused };
     for name in &names {
         chain.resolve(name);
     }

@@ -108,7 +108,8 @@ impl Reload {
 
     fn apply(&self, files: &[FileOrError]) {
         let before = self.live.now();
-        let Resolved { profiles, mut refused } = chain::resolve_all(files, &self.built_in, &before.by_name);
+        let base = (&self.built_in.by_name, self.built_in.hooks.as_slice());
+        let Resolved { profiles, mut refused } = chain::resolve_all(files, base, &before.by_name);
         let mut after = self.built_in.clone();
         after.by_name.extend(profiles);
         self.within_bounds(&mut after, &before, &mut refused);

@@ -100,7 +100,8 @@ impl Profiles {
 
     fn load_over(mut profiles: Self, folder: Option<&Path>) -> Result<Self, ProfilesError> {
         if let Some(folder) = folder {
-            let resolved = chain::resolve_all(&folder::read(folder)?, &profiles, &ByName::new());
+            let base = (&profiles.by_name, profiles.hooks.as_slice());
+            let resolved = chain::resolve_all(&folder::read(folder)?, base, &ByName::new());
             if !resolved.refused.is_empty() {
                 return Err(ProfilesError::Refused(resolved.refused.into_values().collect()));
             }

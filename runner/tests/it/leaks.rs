@@ -196,7 +196,8 @@ fn five_hundred_jobs_sixteen_at_once_keep_memory_flat() {
 async fn five_hundred_jobs() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let mut after_hundred = 0;
+    // The first jobs touch the stacks of all threads, and fill what is kept of finished jobs.
+    let mut after_warm_up = 0;
     let mut waiting = std::collections::VecDeque::new();
     for index in 0..500 {
         if waiting.len() == 16 {
@@ -207,13 +208,13 @@ async fn five_hundred_jobs() {
         }
         let id = it.offer(grant(session, &format!("echo {index}"))).await;
         waiting.push_back((id, format!("{index}\n")));
-        if index == 100 {
-            after_hundred = resident();
+        if index == 250 {
+            after_warm_up = resident();
         }
     }
     for (id, _) in waiting {
         it.job(id, JobPhase::Ended).await;
     }
-    assert!(resident() < after_hundred + (8 << 10), "{after_hundred} KiB grew to {} KiB", resident());
+    assert!(resident() < after_warm_up + (4 << 10), "{after_warm_up} KiB grew to {} KiB", resident());
     it.shut_down().await;
 }

@@ -218,7 +218,7 @@ async fn zsh_sources_a_snapshot_of_zsh_and_bash_does_not() {
     let attack = "echo 'echo pwned' > ~/.zshenv; echo 'echo pwned' > ~/.zshrc; echo done";
     assert_eq!(run(attack).await, "done\n");
     assert_eq!(run("echo EVERYWHERE").await, "EVERYWHERE\n");
-    let without = it.said(zsh(grant(session, "greet you || echo none; echo ${PATH%%:*}"))).await;
+    let without = it.said(zsh(grant(session, "greet you 2>/dev/null || echo none; echo ${PATH%%:*}"))).await;
     assert_eq!(without, "none\n/usr/local/bin\n");
     assert_eq!(it.refusal(with(session, &snapshot, "true")).await, "no_snapshot");
     it.shut_down().await;

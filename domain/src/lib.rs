@@ -13,6 +13,7 @@ pub mod text;
 
 mod bound;
 mod cause;
+mod causes;
 pub mod command;
 mod connection;
 mod edit;
@@ -33,6 +34,7 @@ pub use cause::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
     ViolationAction,
 };
+pub use causes::with_causes;
 pub use command::{CommandSpec, CreateSession, Given, Mode, Shell, StartExecution};
 pub use connection::{Connection, ConnectionProtocol, ConnectionVerdict};
 pub use edit::{DecidedEdit, EditPreview, EditedFile, FilePreview};

@@ -4,6 +4,7 @@
 //! the job wins. All processes of the job have ended when its result is known. Must not decide whether the job may run,
 //! and must not report.
 
+mod capture;
 mod disk;
 mod disk_space;
 mod edit;

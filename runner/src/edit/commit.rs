@@ -128,7 +128,7 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Checks that the old file is the approved one, and that its backup replaces what was approved.
+    /// Checks that the old file has the approved content, and that the path of its backup has the approved state.
     fn check(&self, root: BorrowedFd<'_>, grant: &Grant) -> Result<(), EditError> {
         let place =
             Place { directory: Place::of(&self.file.path)?.directory, name: self.aside.as_encoded_bytes() };

@@ -3,13 +3,7 @@
 //! The output and the results are untrusted data from inside the sandbox. They are bounded, and used only as data.
 
 use std::{
-    fs::File,
-    io::Read,
-    sync::{
-        Arc,
-        mpsc::{self, RecvTimeoutError},
-    },
-    thread,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,6 +14,7 @@ use airlock_domain::{
 use airlock_sandbox::{self as sandbox, LaunchSpec, MAX_COMMAND, Profile, Running};
 
 use super::{
+    capture::{self, Interrupted},
     edit::SHAPE,
     rules,
     tools::{Tools, environment},
@@ -37,8 +32,6 @@ use crate::{
 
 /// The maximum time of one preview, without the start of its sandbox.
 const TIME: Duration = Duration::from_secs(5);
-/// The interval at which a cancellation is checked.
-const LOOK: Duration = Duration::from_millis(20);
 /// The maximum length of the messages of sed that are read.
 const MESSAGES_BYTES: u64 = 4096;
 
@@ -158,33 +151,24 @@ fn backups(
 /// Waits for the end of sed. Its messages are errors: a script without `w` prints nothing else.
 fn wait(running: Running, is_over: &dyn Fn() -> bool) -> Result<(), EditError> {
     let Running { streams, control, waiter, .. } = running;
-    let (done, messages) = mpsc::sync_channel(1);
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        let read = File::from(streams.stdout).take(MESSAGES_BYTES).read_to_end(&mut text);
-        // After a timeout the receiver no longer exists.
-        let _ = done.send(read.map(|_| text));
-    });
     let deadline = Instant::now() + TIME;
-    let text = loop {
-        match messages.recv_timeout(LOOK) {
-            Ok(text) => break text.map_err(|error| EditError::Sed(error.to_string())),
-            Err(RecvTimeoutError::Timeout) if is_over() => break Err(EditError::Cancelled),
-            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-            Err(_) => break Err(EditError::Slow(TIME.as_secs())),
-        }
-    };
-    if !matches!(&text, Ok(text) if text.is_empty()) {
+    let messages = capture::output(streams.stdout, MESSAGES_BYTES, deadline, is_over);
+    // Without messages it ends by itself, and its exit counts.
+    let ends = matches!(&messages, Ok(text) if text.is_empty()) && capture::ends(&control, deadline);
+    if !ends {
         control.kill();
     }
     let ended = waiter.wait();
-    match text? {
-        text if !text.is_empty() => {
+    match messages {
+        Ok(text) if !text.is_empty() => {
             let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
             Err(EditError::Sed(String::from_utf8_lossy(line).into_owned()))
         }
-        _ if matches!(ended.cause, sandbox::Cause::Exited(_)) => Ok(()),
-        _ => Err(EditError::Sed("it was ended by a signal or a limit".to_owned())),
+        Ok(_) if ends && matches!(ended.cause, sandbox::Cause::Exited(_)) => Ok(()),
+        Ok(_) if ends => Err(EditError::Sed("it was ended by a signal or a limit".to_owned())),
+        Err(Interrupted::Read(error)) => Err(EditError::Sed(error.to_string())),
+        Err(Interrupted::Cancelled) => Err(EditError::Cancelled),
+        Ok(_) | Err(Interrupted::Slow) => Err(EditError::Slow(TIME.as_secs())),
     }
 }
 

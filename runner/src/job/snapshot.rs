@@ -5,13 +5,7 @@
 //! source.
 
 use std::{
-    fs::File,
-    io::Read,
-    sync::{
-        Arc,
-        mpsc::{self, RecvTimeoutError},
-    },
-    thread,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -23,6 +17,7 @@ use airlock_sandbox::{LaunchSpec, Network, Profile, Running, Shape, WORKSPACE};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    capture::{self, Interrupted},
     rules,
     tools::{Tools, environment},
 };
@@ -34,8 +29,6 @@ const ZSH: &str = include_str!("snapshot.zsh");
 const PWSH: &str = include_str!("snapshot.ps1");
 /// The timeout of the script.
 const TIME: Duration = Duration::from_secs(10);
-/// The interval at which the closing of the session is checked.
-const LOOK: Duration = Duration::from_millis(50);
 /// The prefix of the first line, before the search path.
 const PATH: &[u8] = b"# PATH=";
 /// The last line.
@@ -134,29 +127,18 @@ fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
 /// Reads the output until the script ends, exceeds a limit, or the session is closed.
 fn printed(running: Running, cancel: &CancellationToken) -> Result<Vec<u8>, String> {
     let Running { streams, control, waiter, .. } = running;
-    let (done, wait) = mpsc::sync_channel(1);
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        let read = File::from(streams.stdout).take(SNAPSHOT_BYTES as u64 + 1).read_to_end(&mut text);
-        // After a timeout the receiver no longer exists.
-        let _ = done.send(read.map(|_| text));
-    });
-    let deadline = Instant::now() + TIME;
-    let text = loop {
-        match wait.recv_timeout(LOOK) {
-            Ok(Ok(text)) if text.len() > SNAPSHOT_BYTES => {
-                break Err(format!("it is larger than {SNAPSHOT_BYTES} bytes"));
-            }
-            Ok(text) => break text.map_err(|error| format!("it cannot be read: {error}")),
-            Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => break Err("it was closed".to_owned()),
-            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-            Err(_) => break Err(format!("`shell.init` takes longer than {} s", TIME.as_secs())),
-        }
-    };
+    let (most, deadline) = (SNAPSHOT_BYTES as u64 + 1, Instant::now() + TIME);
+    let text = capture::output(streams.stdout, most, deadline, &|| cancel.is_cancelled());
     control.kill();
     // The exit status adds no information: the output contains its own end marker.
     let _ = waiter.wait();
-    text
+    match text {
+        Ok(text) if text.len() > SNAPSHOT_BYTES => Err(format!("it is larger than {SNAPSHOT_BYTES} bytes")),
+        Ok(text) => Ok(text),
+        Err(Interrupted::Read(error)) => Err(format!("it cannot be read: {error}")),
+        Err(Interrupted::Cancelled) => Err("it was closed".to_owned()),
+        Err(Interrupted::Slow) => Err(format!("`shell.init` takes longer than {} s", TIME.as_secs())),
+    }
 }
 
 fn checked(mut text: Vec<u8>, shell: Shell) -> Result<Vec<u8>, String> {

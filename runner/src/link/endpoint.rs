@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_domain::with_causes;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use crate::config::ServerConfig;
@@ -135,13 +136,13 @@ fn endpoint(server: &ServerConfig, material: &Material, timeout: Duration) -> Re
         .ca_certificate(Certificate::from_pem(&material.ca))
         .identity(Identity::from_pem(&material.cert, &material.key))
         .domain_name(name);
-    endpoint.tls_config(tls).map_err(|error| lost(chain(&error)))
+    endpoint.tls_config(tls).map_err(|error| lost(with_causes(&error)))
 }
 
 /// Connects immediately.
 pub(super) async fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Channel, LinkEnd> {
     match tokio::time::timeout(timeout, endpoint.connect()).await {
-        Ok(connected) => connected.map_err(|error| lost(chain(&error))),
+        Ok(connected) => connected.map_err(|error| lost(with_causes(&error))),
         Err(_) => Err(lost("timed out connecting to the server")),
     }
 }
@@ -149,17 +150,6 @@ pub(super) async fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Ch
 fn read(what: &str, path: Option<&PathBuf>) -> Result<Vec<u8>, LinkEnd> {
     let path = path.ok_or_else(|| lost(format!("`{what}` is not configured")))?;
     fs::read(path).map_err(|error| lost(format!("cannot read `{}`: {error}", path.display())))
-}
-
-/// Formats an error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// The reason why a link ended.

@@ -196,7 +196,7 @@ fn five_hundred_jobs_sixteen_at_once_keep_memory_flat() {
 async fn five_hundred_jobs() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // The first jobs touch the stacks of all threads, and fill what is kept of finished jobs.
+    // During the first jobs, each thread uses its stack for the first time, and the lists of finished jobs fill.
     let mut after_warm_up = 0;
     let mut waiting = std::collections::VecDeque::new();
     for index in 0..500 {

@@ -5,19 +5,19 @@
 mod desk;
 mod interface;
 
-use airlock_domain::{ExecutionId, Grant, HookedExecution, Mode};
+use airlock_domain::{ExecutionId, HookedExecution, Mode};
 use airlock_store::record::{ExecutionSpec, SessionRecord};
 
 pub(crate) use desk::HookDesk;
 pub use interface::{HookQuestion, HookReply, HookReport, Hooks, NoHooks};
 
-/// Returns the execution as hooks see it. The mode and the grant are those of the decision.
+/// Returns the execution as hooks see it, with this mode and directory. The last argument states whether it runs outside
+/// the sandbox.
 pub(crate) fn hooked(
     id: ExecutionId,
     (session, principal): (&SessionRecord, &str),
     spec: &ExecutionSpec,
-    mode: Mode,
-    grant: &Grant,
+    (mode, directory, unsandboxed): (Mode, &[u8], bool),
 ) -> HookedExecution {
     HookedExecution {
         execution_id: id,
@@ -28,10 +28,10 @@ pub(crate) fn hooked(
         mode,
         command: spec.command.text.clone(),
         shell: spec.command.shell,
-        directory: grant.command.directory.clone(),
+        directory: directory.to_vec(),
         description: spec.description.clone(),
         background: spec.background,
-        unsandboxed: grant.unsandboxed,
+        unsandboxed,
         env_names: spec.command.env.keys().cloned().collect(),
     }
 }

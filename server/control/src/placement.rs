@@ -268,7 +268,9 @@ impl Placement {
         }
         let mode = record.spec.mode.max(session.mode);
         let of = (session, record.principal.as_str());
-        let hooked = hooks::hooked(record.id, of, &record.spec, mode, &decided.grant);
+        let grant = &decided.grant;
+        let how = (mode, grant.command.directory.as_slice(), grant.unsandboxed);
+        let hooked = hooks::hooked(record.id, of, &record.spec, how);
         self.desk.consult_later(profile, hooked, decided, known).await
     }
 

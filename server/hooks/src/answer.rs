@@ -18,9 +18,7 @@ pub(crate) fn question(hook: &str, asked: &HookQuestion, remaining: Duration) ->
         decision: decision(&asked.decision),
         binding: Bytes::copy_from_slice(&asked.binding.0),
         allow_has_effect: asked.allow_has_effect,
-        deadline: Some(timestamp(
-            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + remaining,
-        )),
+        deadline: Some((SystemTime::now() + remaining).into()),
     }
 }
 
@@ -36,20 +34,13 @@ pub(crate) fn report(hook: &str, report: &HookReport, explain: Explain) -> wire:
         state: v1::ExecutionState::from(report.state).into(),
         result: Some(result),
         attempt: report.attempt,
-        finished: Some(timestamp(Duration::from_micros(report.finished.0.try_into().unwrap_or_default()))),
+        finished: Some((UNIX_EPOCH + Duration::from_micros(report.finished.0.unsigned_abs())).into()),
     }
 }
 
 /// The store holds decisions in the format of the contract.
 fn decision(encoded: &[u8]) -> Option<v1::Decision> {
     v1::Decision::decode(encoded).ok()
-}
-
-fn timestamp(since_1970: Duration) -> prost_types::Timestamp {
-    prost_types::Timestamp {
-        seconds: i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX),
-        nanos: i32::try_from(since_1970.subsec_nanos()).unwrap_or_default(),
-    }
 }
 
 /// Checks a response to this question.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use airlock_control::hooks::{HookQuestion, HookReply, HookReport};
-use airlock_domain::{HookOutcome, limits::MESSAGE_BYTES};
+use airlock_domain::{HookOutcome, limits::MESSAGE_BYTES, with_causes};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use prost::Message;
@@ -164,7 +164,7 @@ impl Hook {
             .max_decoding_message_size(RESPONSE_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
         if let Err(error) = client.ready().await {
-            tracing::debug!(hook = self.name, error = chain(&error), "a hook cannot be reached");
+            tracing::debug!(hook = self.name, error = with_causes(&error), "a hook cannot be reached");
             return Err(unavailable("the hook cannot be reached"));
         }
         match client.unary(message, path(method), Encoded).await {
@@ -216,9 +216,9 @@ fn unavailable(what: &str) -> HookReply {
 
 /// Returns the settings of connections. Reads the files of TLS. Blocks.
 fn endpoint(options: &HookOptions) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::from_shared(options.address.clone()).map_err(|error| chain(&error))?;
+    let endpoint = Endpoint::from_shared(options.address.clone()).map_err(|error| with_causes(&error))?;
     let endpoint = match &options.tls {
-        Some(files) => endpoint.tls_config(tls(files)?).map_err(|error| chain(&error))?,
+        Some(files) => endpoint.tls_config(tls(files)?).map_err(|error| with_causes(&error))?,
         None => endpoint,
     };
     Ok(endpoint
@@ -241,15 +241,4 @@ fn tls(files: &TlsFiles) -> Result<ClientTlsConfig, String> {
         config = config.domain_name(name);
     }
     Ok(config)
-}
-
-/// Returns an error with its causes on one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

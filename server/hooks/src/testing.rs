@@ -26,7 +26,7 @@ use tonic::{
 /// The name in the hook's certificate.
 pub const NAME: &str = "hook.test";
 
-/// What a hook answers.
+/// The answer of the hook to a question.
 #[derive(Debug, Clone)]
 pub enum TestAnswer {
     /// This opinion, as a value of the enum on the wire, with this reason.

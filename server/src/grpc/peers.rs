@@ -17,6 +17,7 @@ use airlock_control::{
 };
 use airlock_domain::{
     ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner, limits::MESSAGE_BYTES,
+    with_causes,
 };
 use airlock_faults::{Point, hit};
 use airlock_output::stream::{LinkUnavailable, PushBroken, PushHello, Streams};
@@ -109,7 +110,7 @@ impl PeerLinks {
         let tls = self.inner.read_tls()?;
         // Only an endpoint validates the settings. It makes no connection.
         let trial = Endpoint::from_static("https://localhost:1").tls_config(tls.clone());
-        trial.map_err(|error| chain(&error))?;
+        trial.map_err(|error| with_causes(&error))?;
         *self.inner.tls() = Some(tls);
         self.inner.lock().clear();
         Ok(())
@@ -355,17 +356,7 @@ fn said(status: Status) -> Failure {
 }
 
 fn away(error: impl std::error::Error) -> Failure {
-    Failure::Away(chain(&error))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+    Failure::Away(with_causes(&error))
 }
 
 fn output_message(answer: Result<RelayOutputResponse, Status>) -> Result<PushFromRunner, PushBroken> {

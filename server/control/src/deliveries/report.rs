@@ -2,14 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_domain::HookedExecution;
-use airlock_store::{
-    Delivery, Store, StoreError,
-    record::{ExecutionRecord, SessionRecord},
-};
+use airlock_store::{Delivery, Store, StoreError, record::ExecutionRecord};
 
 use super::server::{Sender, Sent};
-use crate::hooks::{HookReport, Hooks};
+use crate::hooks::{self, HookReport, Hooks};
 
 /// Sends stored results to the configured hooks.
 pub(crate) struct Reports {
@@ -40,33 +36,16 @@ impl Reports {
     async fn report(&self, record: ExecutionRecord, attempt: u32) -> Result<Option<HookReport>, StoreError> {
         let Some(session) = self.store.session(record.session_id).await? else { return Ok(None) };
         let (Some(result), Some(finished)) = (record.result.clone(), record.ended) else { return Ok(None) };
+        let spec = &record.spec;
+        let of = (&session, record.principal.as_str());
+        let how = (spec.mode, spec.command.directory.as_slice(), result.unsandboxed);
         Ok(Some(HookReport {
-            execution: hooked(&record, &session),
+            execution: hooks::hooked(record.id, of, spec, how),
             decision: record.decision.encoded.clone(),
             state: record.state,
             result,
             attempt,
             finished,
         }))
-    }
-}
-
-/// Returns the execution as hooks see it.
-fn hooked(record: &ExecutionRecord, session: &SessionRecord) -> HookedExecution {
-    let spec = &record.spec;
-    HookedExecution {
-        execution_id: record.id,
-        session_id: record.session_id,
-        tenant: record.tenant.clone(),
-        principal: record.principal.clone(),
-        profile: session.profile.clone(),
-        mode: spec.mode,
-        command: spec.command.text.clone(),
-        shell: spec.command.shell,
-        directory: spec.command.directory.clone(),
-        description: spec.description.clone(),
-        background: spec.background,
-        unsandboxed: record.result.as_ref().is_some_and(|result| result.unsandboxed),
-        env_names: spec.command.env.keys().cloned().collect(),
     }
 }

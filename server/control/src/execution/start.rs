@@ -123,7 +123,9 @@ impl Executions {
             decided = self.decide(setting, spec).instrument(decision::span()).await?;
         }
         let of = (&setting.session, who.name.as_str());
-        let hooked = hooks::hooked(id, of, spec, spec.mode, &decided.grant);
+        let grant = &decided.grant;
+        let how = (spec.mode, grant.command.directory.as_slice(), grant.unsandboxed);
+        let hooked = hooks::hooked(id, of, spec, how);
         let asked = self.desk.consult(&setting.profile, &hooked, decided, Vec::new()).await;
         // A call that the end of the server interrupts is not a failure of the store.
         asked.map(Ok).map_err(|error| match self.lifecycle.check_running() {

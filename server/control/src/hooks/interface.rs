@@ -39,7 +39,7 @@ pub struct HookReport {
     pub state: ExecutionState,
     /// The result.
     pub result: ExecutionResult,
-    /// The number of this delivery. Starts with 1.
+    /// The number of this attempt. Starts with 1.
     pub attempt: u32,
     /// The time at which the execution ended.
     pub finished: Micros,

@@ -37,15 +37,6 @@ async fn allow(world: &World, record: &ExecutionRecord) {
     world.services.approvals.decide(who("bob"), approval.id, &approval.binding, answer).await.unwrap();
 }
 
-async fn ends_elsewhere(runner: &mut Runner, job: &StartJob) {
-    let result = ExecutionResult {
-        directory: b"/workspace/elsewhere".to_vec(),
-        directory_report: DirectoryReport::Reported,
-        ..exited(0)
-    };
-    runner.report(job, JobPhase::Ended, Some(result)).await;
-}
-
 fn aliases(text: &str) -> SessionSnapshot {
     SessionSnapshot { text: format!("# PATH=/usr/bin\n{text}\n").into_bytes(), problem: String::new() }
 }
@@ -177,11 +168,11 @@ async fn only_what_takes_its_turn_moves_the_session() {
     let job_of = |id| jobs.iter().find(|job| job.execution_id == id).unwrap();
     for record in &started[..2] {
         // The session's directory does not change, regardless of the runner's report.
-        ends_elsewhere(&mut runner, job_of(record.id)).await;
+        runner.ends_elsewhere(job_of(record.id)).await;
         world.finished(record.id).await;
         let now = world.store.session(session.id).await.unwrap().unwrap();
         assert_eq!(now.directory, b"/workspace");
     }
-    ends_elsewhere(&mut runner, job_of(started[2].id)).await;
+    runner.ends_elsewhere(job_of(started[2].id)).await;
     world.until_session(session.id, |session| session.directory == b"/workspace/elsewhere").await;
 }

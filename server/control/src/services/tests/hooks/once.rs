@@ -24,15 +24,6 @@ fn keyed(key: &str, command: &str) -> StartExecution {
     }
 }
 
-async fn ends_elsewhere(runner: &mut Runner, job: &StartJob) {
-    let result = ExecutionResult {
-        directory: b"/workspace/elsewhere".to_vec(),
-        directory_report: DirectoryReport::Reported,
-        ..exited(0)
-    };
-    runner.report(job, JobPhase::Ended, Some(result)).await;
-}
-
 #[tokio::test]
 async fn a_repeated_request_asks_nobody_again() {
     let (world, _runner, _session) = ready(HOOKED).await;
@@ -138,7 +129,7 @@ async fn an_allow_does_not_count_for_another_binding_and_the_hook_is_asked_once_
     let job = runner.take().await;
     let record = started(&world, patient(session.id, UNKNOWN)).await;
     world.hooks.says("first", HookOutcome::None);
-    ends_elsewhere(&mut runner, &job).await;
+    runner.ends_elsewhere(&job).await;
     world.finished(before.id).await;
     let record = world.until(record.id, ExecutionState::PendingApproval).await;
     assert_eq!(outcomes(&record), [(HookOutcome::None, false)]);
@@ -168,7 +159,7 @@ async fn an_answer_that_tightens_stays_in_force_for_another_binding() {
     world.until(asks.id, ExecutionState::Queued).await;
     // The directory of the approved command changes before its turn.
     world.hooks.says("first", HookOutcome::Allow);
-    ends_elsewhere(&mut runner, &job).await;
+    runner.ends_elsewhere(&job).await;
     let again = world.until(asks.id, ExecutionState::PendingApproval).await;
     assert_eq!(again.decision.reason_code, "hook_ask");
     assert_eq!(outcomes(&again), [(HookOutcome::Ask, true), (HookOutcome::Allow, false)]);
@@ -183,7 +174,7 @@ async fn a_queue_does_not_wait_for_the_hook_of_another_session() {
     let job = runner.take().await;
     let record = started(&world, run(session.id, UNKNOWN)).await;
     world.hooks.holds("first");
-    ends_elsewhere(&mut runner, &job).await;
+    runner.ends_elsewhere(&job).await;
     world.hooks.until_asked(3).await;
     let other = world.session(&mut runner).await;
     let quick = world.start(&other, "ls").await;

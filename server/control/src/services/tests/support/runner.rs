@@ -195,6 +195,16 @@ impl Runner {
         self.report(job, JobPhase::Running, None).await;
     }
 
+    /// Ends a job in another directory.
+    pub(crate) async fn ends_elsewhere(&mut self, job: &StartJob) {
+        let result = ExecutionResult {
+            directory: b"/workspace/elsewhere".to_vec(),
+            directory_report: DirectoryReport::Reported,
+            ..exited(0)
+        };
+        self.report(job, JobPhase::Ended, Some(result)).await;
+    }
+
     pub(crate) async fn ends(&mut self, job: &StartJob, code: u8) {
         self.report(job, JobPhase::Ended, Some(exited(code))).await;
     }

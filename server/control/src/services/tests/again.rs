@@ -1,12 +1,11 @@
 //! Tests of queued executions after a change of their inputs: the verdict, the position, and the resulting directory.
 
 use airlock_domain::{
-    Capability, Cause, DeniedBy, DirectoryReport, Epoch, ExecutionResult, ExecutionState, JobPhase,
-    RunnerHello, SessionId, SessionSnapshot, StartJob, ToRunner,
+    Capability, Cause, DeniedBy, Epoch, ExecutionState, RunnerHello, SessionId, SessionSnapshot, ToRunner,
 };
 use airlock_store::record::{ExecutionRecord, SessionRecord};
 
-use super::support::{Runner, World, alone, exited, hello, patient, run, who};
+use super::support::{Runner, World, alone, hello, patient, run, who};
 use crate::{
     api::{CreateSession, StartExecution},
     approval::ApproverAnswer,

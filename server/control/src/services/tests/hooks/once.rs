@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use airlock_domain::{
-    DirectoryReport, ExecutionResult, ExecutionState, HookOutcome, JobPhase, Mode, StartJob,
-};
+use airlock_domain::{ExecutionState, HookOutcome, Mode};
 use airlock_store::record::Verdict;
 
 use super::{HOOKED, REQUIRED, UNKNOWN, audited, outcomes, ready, session_in, start, started};
 use crate::{
     api::{ApiError, StartExecution},
     approval::ApproverAnswer,
-    services::tests::support::{Runner, World, alone, exited, hello, patient, run, who},
+    services::tests::support::{Runner, World, alone, hello, patient, run, who},
 };
 
 /// A request without a session, which gets a session of its own.

@@ -187,6 +187,18 @@ async fn a_preview_shows_the_real_diff() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_preview_ends_although_its_sandbox_runs_on_without_output() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    it.run(grant(session, SETUP)).await;
+    let mut asked = edit(session, "/workspace", (&["-i", "s/a/X/", "f"], &["f"], ""));
+    let runs_on = ["/bin/bash", "-c", "exec >&- 2>&-; sleep 1000"];
+    asked.profile.shell_prefix = runs_on.map(str::to_owned).to_vec();
+    assert_eq!(preview(&mut it, &asked).await.unwrap_err(), "sed did not end within 5 s");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_changed_after_the_preview_is_not_written() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;

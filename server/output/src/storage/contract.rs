@@ -345,12 +345,14 @@ async fn names(outputs: &Outputs, id: ExecutionId) -> Vec<String> {
 pub(super) async fn many_writers_at_once_store_one_output(fixture: &Fixture) {
     let outputs = &fixture.outputs;
     let id = ExecutionId::new();
-    let writers = (1..=4u64).map(|length| async move {
-        let mut writer = outputs.writer(id).await.unwrap();
+    // Every writer is opened before the first one writes, because opening one replaces an unfinished attempt.
+    let opened = join_all((1..=4).map(|_| outputs.writer(id))).await;
+    let writes = opened.into_iter().zip(1..).map(|(writer, length)| async move {
+        let mut writer = writer.unwrap();
         write(&mut writer, Stdout, length * 10, &[], 3).await;
         writer.finish().await.unwrap()
     });
-    let stored = join_all(writers).await;
+    let stored = join_all(writes).await;
     assert!(stored.iter().all(|one| *one == stored[0]), "{stored:?}");
     check(&read(outputs, id, Stdout, 0).await, stored[0].stdout.length, &[], 0, PIECE);
 }

@@ -144,20 +144,27 @@ impl Outputs {
         }
     }
 
-    /// Removes temporary files that a dead process left. Listings of the object store omit them.
+    /// Removes temporary files that a dead process left. Listings of the object store omit them. Another call, or a
+    /// writer that completes, may remove a file first.
     pub(super) async fn sweep(&self, id: ExecutionId) -> Result<(), OutputError> {
         let Some(files) = &self.files else { return Ok(()) };
-        let failed = |error: std::io::Error| unavailable("clean up a directory", &error);
-        let mut entries = match tokio::fs::read_dir(files.join(id.to_string())).await {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failed(error)),
+        let Some(mut entries) = found(tokio::fs::read_dir(files.join(id.to_string())).await)? else {
+            return Ok(());
         };
-        while let Some(entry) = entries.next_entry().await.map_err(failed)? {
+        while let Some(Some(entry)) = found(entries.next_entry().await)? {
             if entry.file_name().to_string_lossy().contains('#') {
-                tokio::fs::remove_file(entry.path()).await.map_err(failed)?;
+                found(tokio::fs::remove_file(entry.path()).await)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Returns `None` for a file or directory that is not there.
+fn found<T>(result: std::io::Result<T>) -> Result<Option<T>, OutputError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unavailable("clean up a directory", &error)),
     }
 }

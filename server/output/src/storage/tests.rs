@@ -79,6 +79,25 @@ async fn what_a_dead_writer_leaves_is_never_there_and_goes_with_the_next() {
     assert!(left.len() == 2 && left[0] == "manifest.json" && left[1].starts_with("stdout-"), "{left:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_at_once_clean_up_the_same_directory() {
+    let (outputs, directory) = local();
+    let id = ExecutionId::new();
+    let place = directory.path().join("outputs").join(id.to_string());
+    std::fs::create_dir(&place).unwrap();
+    for number in 0..500 {
+        std::fs::write(place.join(format!("stdout-{number}.data#1")), "left over").unwrap();
+    }
+    let calls = [(); 4].map(|()| {
+        let outputs = outputs.clone();
+        tokio::spawn(async move { outputs.writer(id).await.map(drop) })
+    });
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert!(files(&directory).is_empty());
+}
+
 #[tokio::test]
 async fn a_writer_that_is_dropped_or_aborted_leaves_nothing() {
     let (outputs, directory) = local();

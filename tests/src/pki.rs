@@ -77,10 +77,13 @@ impl Pki {
         params.distinguished_name = named(name);
         change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        let pair = Pair {
-            certificate: self.directory.join(format!("{name}.pem")),
-            key: self.directory.join(format!("{name}.key")),
-        };
+        // A program may use the files of an earlier certificate with this name, and reads them again when they change.
+        let others = (2..).map(|number| format!("{name}-{number}"));
+        let mut files = std::iter::once(name.to_owned()).chain(others).map(|file| Pair {
+            certificate: self.directory.join(format!("{file}.pem")),
+            key: self.directory.join(format!("{file}.key")),
+        });
+        let pair = files.find(|pair| !pair.certificate.exists()).unwrap();
         fs::write(&pair.certificate, certificate.pem()).unwrap();
         fs::write(&pair.key, key.serialize_pem()).unwrap();
         pair

@@ -128,6 +128,11 @@ fn profile(one: &v1::Profile) -> Value {
         "port_forward": one.port_forward,
         "self_approval": one.self_approval,
         "no_background": one.no_background,
+        "hooks": one
+            .hooks
+            .iter()
+            .map(|hook| json!({ "name": hook.name, "required": hook.required }))
+            .collect::<Vec<_>>(),
         "rules": rules.collect::<Vec<_>>(),
     })
 }

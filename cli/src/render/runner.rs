@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{escape, names, network, table::table, time};
-use airlock_client::v1::{Mode, Profile, Runner, RunnerState, Verdict};
+use airlock_client::v1::{Mode, Profile, ProfileHook, Runner, RunnerState, Verdict};
 
 /// Formats everything about a runner, with each layer of its host.
 #[must_use]
@@ -77,6 +77,7 @@ pub fn profile(one: &Profile) -> String {
         ("network", network::text(one.network.as_ref())),
         ("forwards", join(&one.port_forward)),
         ("background", if one.no_background { "refused".to_owned() } else { String::new() }),
+        ("hooks", one.hooks.iter().map(hook).collect::<Vec<_>>().join(", ")),
         ("version", hex::encode(&one.policy_version)),
     ]);
     let rows: Vec<_> =
@@ -93,6 +94,10 @@ fn facts(facts: &[(&str, String)]) -> String {
         let _ = writeln!(text, "{name:<12}{value}");
     }
     text
+}
+
+fn hook(one: &ProfileHook) -> String {
+    format!("{}{}", shown(&one.name), if one.required { " (required)" } else { "" })
 }
 
 fn modes(one: &Profile) -> String {

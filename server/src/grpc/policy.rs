@@ -112,6 +112,11 @@ fn to_wire(profile: &ResolvedProfile, who: &Principal, full: bool) -> v1::Profil
         port_forward: profile.port_forward.iter().map(ToString::to_string).collect(),
         self_approval: profile.self_approval,
         no_background: !profile.background,
+        hooks: profile
+            .hooks
+            .iter()
+            .map(|hook| v1::ProfileHook { name: hook.name.clone(), required: hook.required })
+            .collect(),
         is_default: default_of(who) == Some(profile.name()),
         ..Default::default()
     };

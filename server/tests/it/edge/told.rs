@@ -56,6 +56,19 @@ timeout_max = "90s"
 timeout_default = "60s"
 [commands]
 background = false
+[[hooks]]
+name = "tickets"
+required = true
+[[hooks]]
+name = "classifier"
+"#;
+const HOOKS: &str = r#"
+[hooks.classifier]
+address = "http://127.0.0.1:1"
+insecure_loopback = true
+[hooks.tickets]
+address = "http://127.0.0.1:1"
+insecure_loopback = true
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,14 +76,15 @@ async fn profiles_are_shown_in_the_order_in_which_they_decide_and_without_values
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("team.toml"), TEAM).unwrap();
     let world = World::with(&format!(
-        "[profiles]\ndirectory = \"{}\"\ndefault = \"team\"\n",
+        "[profiles]\ndirectory = \"{}\"\ndefault = \"team\"\n{HOOKS}",
         folder.path().display()
     ))
     .await;
     let full = profile(&world, "executor", "", 2).await.unwrap();
     assert!(full.name == "team" && full.is_default && full.policy_version.len() == 32);
     assert!(full.no_background, "a client sees beforehand that nothing runs in the background");
-    assert!(!profile(&world, "admin", "strict", 1).await.unwrap().no_background);
+    let strict = profile(&world, "admin", "strict", 1).await.unwrap();
+    assert!(!strict.no_background && strict.hooks.is_empty());
     let rules: Vec<(v1::Verdict, &str)> =
         full.rules.iter().map(|rule| (rule.verdict(), rule.rule.as_str())).collect();
     let expected = [
@@ -92,6 +106,8 @@ async fn profiles_are_shown_in_the_order_in_which_they_decide_and_without_values
     let basic = profile(&world, "executor", "team", 0).await.unwrap();
     assert!(basic.rules.is_empty() && basic.path.is_empty() && basic.env_names.is_empty());
     assert_eq!((basic.limits, basic.timeout_default), (full.limits, full.timeout_default));
+    let hooks: Vec<_> = basic.hooks.iter().map(|hook| (hook.name.as_str(), hook.required)).collect();
+    assert_eq!(hooks, [("tickets", true), ("classifier", false)]);
     world.server.shut_down().await;
 }
 

@@ -53,7 +53,7 @@ HOOK_OUTCOME_INVALID: HookOutcome
 HOOK_OUTCOME_BUSY: HookOutcome
 
 class Profile(_message.Message):
-    __slots__ = ("name", "policy_version", "default_mode", "modes", "timeout_default", "timeout_max", "limits", "rules", "path", "env_names", "root_binds", "is_default", "network", "port_forward", "self_approval", "no_background")
+    __slots__ = ("name", "policy_version", "default_mode", "modes", "timeout_default", "timeout_max", "limits", "rules", "path", "env_names", "root_binds", "is_default", "network", "port_forward", "self_approval", "no_background", "hooks")
     NAME_FIELD_NUMBER: _ClassVar[int]
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_MODE_FIELD_NUMBER: _ClassVar[int]
@@ -70,6 +70,7 @@ class Profile(_message.Message):
     PORT_FORWARD_FIELD_NUMBER: _ClassVar[int]
     SELF_APPROVAL_FIELD_NUMBER: _ClassVar[int]
     NO_BACKGROUND_FIELD_NUMBER: _ClassVar[int]
+    HOOKS_FIELD_NUMBER: _ClassVar[int]
     name: str
     policy_version: bytes
     default_mode: _common_pb2.Mode
@@ -86,7 +87,16 @@ class Profile(_message.Message):
     port_forward: _containers.RepeatedScalarFieldContainer[str]
     self_approval: bool
     no_background: bool
-    def __init__(self, name: _Optional[str] = ..., policy_version: _Optional[bytes] = ..., default_mode: _Optional[_Union[_common_pb2.Mode, str]] = ..., modes: _Optional[_Iterable[_Union[_common_pb2.Mode, str]]] = ..., timeout_default: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., timeout_max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., limits: _Optional[_Union[ProfileLimits, _Mapping]] = ..., rules: _Optional[_Iterable[_Union[ProfileRule, _Mapping]]] = ..., path: _Optional[str] = ..., env_names: _Optional[_Iterable[str]] = ..., root_binds: _Optional[_Iterable[str]] = ..., is_default: bool = ..., network: _Optional[_Union[_common_pb2.NetworkRules, _Mapping]] = ..., port_forward: _Optional[_Iterable[str]] = ..., self_approval: bool = ..., no_background: bool = ...) -> None: ...
+    hooks: _containers.RepeatedCompositeFieldContainer[ProfileHook]
+    def __init__(self, name: _Optional[str] = ..., policy_version: _Optional[bytes] = ..., default_mode: _Optional[_Union[_common_pb2.Mode, str]] = ..., modes: _Optional[_Iterable[_Union[_common_pb2.Mode, str]]] = ..., timeout_default: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., timeout_max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., limits: _Optional[_Union[ProfileLimits, _Mapping]] = ..., rules: _Optional[_Iterable[_Union[ProfileRule, _Mapping]]] = ..., path: _Optional[str] = ..., env_names: _Optional[_Iterable[str]] = ..., root_binds: _Optional[_Iterable[str]] = ..., is_default: bool = ..., network: _Optional[_Union[_common_pb2.NetworkRules, _Mapping]] = ..., port_forward: _Optional[_Iterable[str]] = ..., self_approval: bool = ..., no_background: bool = ..., hooks: _Optional[_Iterable[_Union[ProfileHook, _Mapping]]] = ...) -> None: ...
+
+class ProfileHook(_message.Message):
+    __slots__ = ("name", "required")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    required: bool
+    def __init__(self, name: _Optional[str] = ..., required: bool = ...) -> None: ...
 
 class ProfileRule(_message.Message):
     __slots__ = ("verdict", "rule")

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file airlock/v1/policy.proto.
  */
 export const file_airlock_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChdhaXJsb2NrL3YxL3BvbGljeS5wcm90bxIKYWlybG9jay52MSLnAwoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEhYKDnBvbGljeV92ZXJzaW9uGAIgASgMEiYKDGRlZmF1bHRfbW9kZRgDIAEoDjIQLmFpcmxvY2sudjEuTW9kZRIfCgVtb2RlcxgEIAMoDjIQLmFpcmxvY2sudjEuTW9kZRIyCg90aW1lb3V0X2RlZmF1bHQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLdGltZW91dF9tYXgYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKQoGbGltaXRzGAcgASgLMhkuYWlybG9jay52MS5Qcm9maWxlTGltaXRzEiYKBXJ1bGVzGAggAygLMhcuYWlybG9jay52MS5Qcm9maWxlUnVsZRIMCgRwYXRoGAkgASgJEhEKCWVudl9uYW1lcxgKIAMoCRISCgpyb290X2JpbmRzGAsgAygJEhIKCmlzX2RlZmF1bHQYDCABKAgSKQoHbmV0d29yaxgNIAEoCzIYLmFpcmxvY2sudjEuTmV0d29ya1J1bGVzEhQKDHBvcnRfZm9yd2FyZBgOIAMoCRIVCg1zZWxmX2FwcHJvdmFsGA8gASgIEhUKDW5vX2JhY2tncm91bmQYECABKAgiQQoLUHJvZmlsZVJ1bGUSJAoHdmVyZGljdBgBIAEoDjITLmFpcmxvY2sudjEuVmVyZGljdBIMCgRydWxlGAIgASgJIokBCg1Qcm9maWxlTGltaXRzEhIKCm9wZW5fZmlsZXMYASABKA0SEQoJcHJvY2Vzc2VzGAIgASgNEhEKCWZpbGVfc2l6ZRgDIAEoBBIUCgxvdXRwdXRfYnl0ZXMYBCABKAQSKAoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iJAoNUHJvZmlsZUZpbHRlchITCgtuYW1lX3ByZWZpeBgBIAEoCSJVCh5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgR2aWV3GAIgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJHCh9Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlc3BvbnNlEiQKB3Byb2ZpbGUYASABKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUimwEKIFBvbGljeVNlcnZpY2VMaXN0UHJvZmlsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EikKBmZpbHRlchgCIAEoCzIZLmFpcmxvY2sudjEuUHJvZmlsZUZpbHRlchIlCgR2aWV3GAMgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJjCiFQb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVzcG9uc2USJQoIcHJvZmlsZXMYASADKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItYBChlQb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFQoNY29tbWFuZF9ieXRlcxgHIAEoDBIgCgVzaGVsbBgCIAEoDjIRLmFpcmxvY2sudjEuU2hlbGwSEgoKc2Vzc2lvbl9pZBgDIAEoCRIPCgdwcm9maWxlGAQgASgJEhEKCWRpcmVjdG9yeRgFIAEoCRIXCg9kaXJlY3RvcnlfYnl0ZXMYCCABKAwSHgoEbW9kZRgGIAEoDjIQLmFpcmxvY2sudjEuTW9kZSJEChpQb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRImCghkZWNpc2lvbhgBIAEoCzIULmFpcmxvY2sudjEuRGVjaXNpb24ivAQKCERlY2lzaW9uEiQKB3ZlcmRpY3QYASABKA4yEy5haXJsb2NrLnYxLlZlcmRpY3QSIwoHcmVhc29ucxgCIAMoCzISLmFpcmxvY2sudjEuUmVhc29uEioKCGNvbW1hbmRzGAMgAygLMhguYWlybG9jay52MS5Gb3VuZENvbW1hbmQSEQoJcmVhZF9vbmx5GAQgASgIEhgKEGNvbmN1cnJlbmN5X3NhZmUYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSEAoIY2F0ZWdvcnkYByABKAkSGgoSbm9fb3V0cHV0X2V4cGVjdGVkGAggASgIEiIKBXBhdGhzGAkgAygLMhMuYWlybG9jay52MS5QYXRoVXNlEhAKCHJld3JpdGVzGAogAygJEhAKCHdhcm5pbmdzGAsgAygJEhcKD3N1Z2dlc3RlZF9ydWxlcxgMIAMoCRIWCg5wYXJzZV9jb21wbGV0ZRgNIAEoCBIWCg5wb2xpY3lfdmVyc2lvbhgOIAEoDBIPCgdwcm9maWxlGA8gASgJEiUKBnNoYWRvdxgQIAMoCzIVLmFpcmxvY2sudjEuU2hhZG93SGl0Eg8KB2VuZGluZ3MYESADKA0SJwoNd2FybmluZ19ub3RlcxgSIAMoCzIQLmFpcmxvY2sudjEuTm90ZRIlCgVob29rcxgTIAMoCzIWLmFpcmxvY2sudjEuSG9va0Fuc3dlchIiCgRlZGl0GBQgASgLMhQuYWlybG9jay52MS5GaWxlRWRpdCJ5CgpIb29rQW5zd2VyEgwKBGhvb2sYASABKAkSKAoHb3V0Y29tZRgCIAEoDjIXLmFpcmxvY2sudjEuSG9va091dGNvbWUSDgoGcmVhc29uGAMgASgJEhEKCWluX2VmZmVjdBgEIAEoCBIQCghyZXF1aXJlZBgFIAEoCCJuCghGaWxlRWRpdBIlCgVmaWxlcxgBIAMoCzIWLmFpcmxvY2sudjEuRWRpdGVkRmlsZRITCgtleHByZXNzaW9ucxgCIAMoCRIPCgdvcHRpb25zGAMgAygJEhUKDWJhY2t1cF9zdWZmaXgYBCABKAkiKgoKRWRpdGVkRmlsZRIMCgRwYXRoGAEgASgJEg4KBmJhY2t1cBgCIAEoCSJtCglTaGFkb3dIaXQSDAoEcnVsZRgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuYWlybG9jay52MS5WZXJkaWN0EhoKDWNvbW1hbmRfaW5kZXgYAyABKA1IAIgBAUIQCg5fY29tbWFuZF9pbmRleCKDAQoGUmVhc29uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIeCgRzcGFuGAMgASgLMhAuYWlybG9jay52MS5TcGFuEgwKBHJ1bGUYBCABKAkSGgoNY29tbWFuZF9pbmRleBgFIAEoDUgAiAEBQhAKDl9jb21tYW5kX2luZGV4IiIKBFNwYW4SDQoFc3RhcnQYASABKA0SCwoDZW5kGAIgASgNIoQBCgxGb3VuZENvbW1hbmQSHgoEYXJndhgBIAMoCzIQLmFpcmxvY2sudjEuV29yZBIeCgRzcGFuGAIgASgLMhAuYWlybG9jay52MS5TcGFuEg8KB25lc3RpbmcYAyABKA0SEQoJcmVhZF9vbmx5GAQgASgIEhAKCGNhdGVnb3J5GAUgASgJIkoKBFdvcmQSEQoEdGV4dBgBIAEoCUgAiAEBEhcKCnRleHRfYnl0ZXMYAiABKAxIAYgBAUIHCgVfdGV4dEINCgtfdGV4dF9ieXRlcyJSCgdQYXRoVXNlEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgEIAEoDBIOCgZhY2Nlc3MYAiABKAkSFQoNY29tbWFuZF9pbmRleBgDIAEoDSpaCgtQcm9maWxlVmlldxIcChhQUk9GSUxFX1ZJRVdfVU5TUEVDSUZJRUQQABIWChJQUk9GSUxFX1ZJRVdfQkFTSUMQARIVChFQUk9GSUxFX1ZJRVdfRlVMTBACKlgKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhEKDVZFUkRJQ1RfQUxMT1cQARIPCgtWRVJESUNUX0FTSxACEhAKDFZFUkRJQ1RfREVOWRADKvABCgtIb29rT3V0Y29tZRIcChhIT09LX09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFIT09LX09VVENPTUVfTk9ORRABEhYKEkhPT0tfT1VUQ09NRV9BTExPVxACEhQKEEhPT0tfT1VUQ09NRV9BU0sQAxIVChFIT09LX09VVENPTUVfREVOWRAEEhgKFEhPT0tfT1VUQ09NRV9USU1FT1VUEAUSHAoYSE9PS19PVVRDT01FX1VOQVZBSUxBQkxFEAYSGAoUSE9PS19PVVRDT01FX0lOVkFMSUQQBxIVChFIT09LX09VVENPTUVfQlVTWRAIMrsCCg1Qb2xpY3lTZXJ2aWNlElYKBUNoZWNrEiUuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0GiYuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRJlCgpHZXRQcm9maWxlEiouYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QaKy5haXJsb2NrLnYxLlBvbGljeVNlcnZpY2VHZXRQcm9maWxlUmVzcG9uc2USawoMTGlzdFByb2ZpbGVzEiwuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVxdWVzdBotLmFpcmxvY2sudjEuUG9saWN5U2VydmljZUxpc3RQcm9maWxlc1Jlc3BvbnNlYgZwcm90bzM", [file_airlock_v1_common, file_google_protobuf_duration]);
+  fileDesc("ChdhaXJsb2NrL3YxL3BvbGljeS5wcm90bxIKYWlybG9jay52MSKPBAoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEhYKDnBvbGljeV92ZXJzaW9uGAIgASgMEiYKDGRlZmF1bHRfbW9kZRgDIAEoDjIQLmFpcmxvY2sudjEuTW9kZRIfCgVtb2RlcxgEIAMoDjIQLmFpcmxvY2sudjEuTW9kZRIyCg90aW1lb3V0X2RlZmF1bHQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoLdGltZW91dF9tYXgYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKQoGbGltaXRzGAcgASgLMhkuYWlybG9jay52MS5Qcm9maWxlTGltaXRzEiYKBXJ1bGVzGAggAygLMhcuYWlybG9jay52MS5Qcm9maWxlUnVsZRIMCgRwYXRoGAkgASgJEhEKCWVudl9uYW1lcxgKIAMoCRISCgpyb290X2JpbmRzGAsgAygJEhIKCmlzX2RlZmF1bHQYDCABKAgSKQoHbmV0d29yaxgNIAEoCzIYLmFpcmxvY2sudjEuTmV0d29ya1J1bGVzEhQKDHBvcnRfZm9yd2FyZBgOIAMoCRIVCg1zZWxmX2FwcHJvdmFsGA8gASgIEhUKDW5vX2JhY2tncm91bmQYECABKAgSJgoFaG9va3MYESADKAsyFy5haXJsb2NrLnYxLlByb2ZpbGVIb29rIi0KC1Byb2ZpbGVIb29rEgwKBG5hbWUYASABKAkSEAoIcmVxdWlyZWQYAiABKAgiQQoLUHJvZmlsZVJ1bGUSJAoHdmVyZGljdBgBIAEoDjITLmFpcmxvY2sudjEuVmVyZGljdBIMCgRydWxlGAIgASgJIokBCg1Qcm9maWxlTGltaXRzEhIKCm9wZW5fZmlsZXMYASABKA0SEQoJcHJvY2Vzc2VzGAIgASgNEhEKCWZpbGVfc2l6ZRgDIAEoBBIUCgxvdXRwdXRfYnl0ZXMYBCABKAQSKAoFZ3JhY2UYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iJAoNUHJvZmlsZUZpbHRlchITCgtuYW1lX3ByZWZpeBgBIAEoCSJVCh5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgR2aWV3GAIgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJHCh9Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlc3BvbnNlEiQKB3Byb2ZpbGUYASABKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUimwEKIFBvbGljeVNlcnZpY2VMaXN0UHJvZmlsZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5haXJsb2NrLnYxLlBhZ2VSZXF1ZXN0EikKBmZpbHRlchgCIAEoCzIZLmFpcmxvY2sudjEuUHJvZmlsZUZpbHRlchIlCgR2aWV3GAMgASgOMhcuYWlybG9jay52MS5Qcm9maWxlVmlldyJjCiFQb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVzcG9uc2USJQoIcHJvZmlsZXMYASADKAsyEy5haXJsb2NrLnYxLlByb2ZpbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItYBChlQb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0Eg8KB2NvbW1hbmQYASABKAkSFQoNY29tbWFuZF9ieXRlcxgHIAEoDBIgCgVzaGVsbBgCIAEoDjIRLmFpcmxvY2sudjEuU2hlbGwSEgoKc2Vzc2lvbl9pZBgDIAEoCRIPCgdwcm9maWxlGAQgASgJEhEKCWRpcmVjdG9yeRgFIAEoCRIXCg9kaXJlY3RvcnlfYnl0ZXMYCCABKAwSHgoEbW9kZRgGIAEoDjIQLmFpcmxvY2sudjEuTW9kZSJEChpQb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRImCghkZWNpc2lvbhgBIAEoCzIULmFpcmxvY2sudjEuRGVjaXNpb24ivAQKCERlY2lzaW9uEiQKB3ZlcmRpY3QYASABKA4yEy5haXJsb2NrLnYxLlZlcmRpY3QSIwoHcmVhc29ucxgCIAMoCzISLmFpcmxvY2sudjEuUmVhc29uEioKCGNvbW1hbmRzGAMgAygLMhguYWlybG9jay52MS5Gb3VuZENvbW1hbmQSEQoJcmVhZF9vbmx5GAQgASgIEhgKEGNvbmN1cnJlbmN5X3NhZmUYBSABKAgSEAoIcmVxdWlyZXMYBiADKAkSEAoIY2F0ZWdvcnkYByABKAkSGgoSbm9fb3V0cHV0X2V4cGVjdGVkGAggASgIEiIKBXBhdGhzGAkgAygLMhMuYWlybG9jay52MS5QYXRoVXNlEhAKCHJld3JpdGVzGAogAygJEhAKCHdhcm5pbmdzGAsgAygJEhcKD3N1Z2dlc3RlZF9ydWxlcxgMIAMoCRIWCg5wYXJzZV9jb21wbGV0ZRgNIAEoCBIWCg5wb2xpY3lfdmVyc2lvbhgOIAEoDBIPCgdwcm9maWxlGA8gASgJEiUKBnNoYWRvdxgQIAMoCzIVLmFpcmxvY2sudjEuU2hhZG93SGl0Eg8KB2VuZGluZ3MYESADKA0SJwoNd2FybmluZ19ub3RlcxgSIAMoCzIQLmFpcmxvY2sudjEuTm90ZRIlCgVob29rcxgTIAMoCzIWLmFpcmxvY2sudjEuSG9va0Fuc3dlchIiCgRlZGl0GBQgASgLMhQuYWlybG9jay52MS5GaWxlRWRpdCJ5CgpIb29rQW5zd2VyEgwKBGhvb2sYASABKAkSKAoHb3V0Y29tZRgCIAEoDjIXLmFpcmxvY2sudjEuSG9va091dGNvbWUSDgoGcmVhc29uGAMgASgJEhEKCWluX2VmZmVjdBgEIAEoCBIQCghyZXF1aXJlZBgFIAEoCCJuCghGaWxlRWRpdBIlCgVmaWxlcxgBIAMoCzIWLmFpcmxvY2sudjEuRWRpdGVkRmlsZRITCgtleHByZXNzaW9ucxgCIAMoCRIPCgdvcHRpb25zGAMgAygJEhUKDWJhY2t1cF9zdWZmaXgYBCABKAkiKgoKRWRpdGVkRmlsZRIMCgRwYXRoGAEgASgJEg4KBmJhY2t1cBgCIAEoCSJtCglTaGFkb3dIaXQSDAoEcnVsZRgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuYWlybG9jay52MS5WZXJkaWN0EhoKDWNvbW1hbmRfaW5kZXgYAyABKA1IAIgBAUIQCg5fY29tbWFuZF9pbmRleCKDAQoGUmVhc29uEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIeCgRzcGFuGAMgASgLMhAuYWlybG9jay52MS5TcGFuEgwKBHJ1bGUYBCABKAkSGgoNY29tbWFuZF9pbmRleBgFIAEoDUgAiAEBQhAKDl9jb21tYW5kX2luZGV4IiIKBFNwYW4SDQoFc3RhcnQYASABKA0SCwoDZW5kGAIgASgNIoQBCgxGb3VuZENvbW1hbmQSHgoEYXJndhgBIAMoCzIQLmFpcmxvY2sudjEuV29yZBIeCgRzcGFuGAIgASgLMhAuYWlybG9jay52MS5TcGFuEg8KB25lc3RpbmcYAyABKA0SEQoJcmVhZF9vbmx5GAQgASgIEhAKCGNhdGVnb3J5GAUgASgJIkoKBFdvcmQSEQoEdGV4dBgBIAEoCUgAiAEBEhcKCnRleHRfYnl0ZXMYAiABKAxIAYgBAUIHCgVfdGV4dEINCgtfdGV4dF9ieXRlcyJSCgdQYXRoVXNlEgwKBHBhdGgYASABKAkSEgoKcGF0aF9ieXRlcxgEIAEoDBIOCgZhY2Nlc3MYAiABKAkSFQoNY29tbWFuZF9pbmRleBgDIAEoDSpaCgtQcm9maWxlVmlldxIcChhQUk9GSUxFX1ZJRVdfVU5TUEVDSUZJRUQQABIWChJQUk9GSUxFX1ZJRVdfQkFTSUMQARIVChFQUk9GSUxFX1ZJRVdfRlVMTBACKlgKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhEKDVZFUkRJQ1RfQUxMT1cQARIPCgtWRVJESUNUX0FTSxACEhAKDFZFUkRJQ1RfREVOWRADKvABCgtIb29rT3V0Y29tZRIcChhIT09LX09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFIT09LX09VVENPTUVfTk9ORRABEhYKEkhPT0tfT1VUQ09NRV9BTExPVxACEhQKEEhPT0tfT1VUQ09NRV9BU0sQAxIVChFIT09LX09VVENPTUVfREVOWRAEEhgKFEhPT0tfT1VUQ09NRV9USU1FT1VUEAUSHAoYSE9PS19PVVRDT01FX1VOQVZBSUxBQkxFEAYSGAoUSE9PS19PVVRDT01FX0lOVkFMSUQQBxIVChFIT09LX09VVENPTUVfQlVTWRAIMrsCCg1Qb2xpY3lTZXJ2aWNlElYKBUNoZWNrEiUuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXF1ZXN0GiYuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlQ2hlY2tSZXNwb25zZRJlCgpHZXRQcm9maWxlEiouYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlR2V0UHJvZmlsZVJlcXVlc3QaKy5haXJsb2NrLnYxLlBvbGljeVNlcnZpY2VHZXRQcm9maWxlUmVzcG9uc2USawoMTGlzdFByb2ZpbGVzEiwuYWlybG9jay52MS5Qb2xpY3lTZXJ2aWNlTGlzdFByb2ZpbGVzUmVxdWVzdBotLmFpcmxvY2sudjEuUG9saWN5U2VydmljZUxpc3RQcm9maWxlc1Jlc3BvbnNlYgZwcm90bzM", [file_airlock_v1_common, file_google_protobuf_duration]);
 
 /**
  * A named set of rules, sandbox settings and limits.
@@ -129,6 +129,13 @@ export type Profile = Message<"airlock.v1.Profile"> & {
    * @generated from field: bool no_background = 16;
    */
   noBackground: boolean;
+
+  /**
+   * The hooks that Airlock asks about each command, in this order. A command waits for their answers.
+   *
+   * @generated from field: repeated airlock.v1.ProfileHook hooks = 17;
+   */
+  hooks: ProfileHook[];
 };
 
 /**
@@ -137,6 +144,32 @@ export type Profile = Message<"airlock.v1.Profile"> & {
  */
 export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
   messageDesc(file_airlock_v1_policy, 0);
+
+/**
+ * A hook of a profile.
+ *
+ * @generated from message airlock.v1.ProfileHook
+ */
+export type ProfileHook = Message<"airlock.v1.ProfileHook"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * A missing or invalid answer of this hook denies the command.
+   *
+   * @generated from field: bool required = 2;
+   */
+  required: boolean;
+};
+
+/**
+ * Describes the message airlock.v1.ProfileHook.
+ * Use `create(ProfileHookSchema)` to create a new message.
+ */
+export const ProfileHookSchema: GenMessage<ProfileHook> = /*@__PURE__*/
+  messageDesc(file_airlock_v1_policy, 1);
 
 /**
  * One rule of a profile.
@@ -162,7 +195,7 @@ export type ProfileRule = Message<"airlock.v1.ProfileRule"> & {
  * Use `create(ProfileRuleSchema)` to create a new message.
  */
 export const ProfileRuleSchema: GenMessage<ProfileRule> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 1);
+  messageDesc(file_airlock_v1_policy, 2);
 
 /**
  * Limits of each command that runs with a profile.
@@ -211,7 +244,7 @@ export type ProfileLimits = Message<"airlock.v1.ProfileLimits"> & {
  * Use `create(ProfileLimitsSchema)` to create a new message.
  */
 export const ProfileLimitsSchema: GenMessage<ProfileLimits> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 2);
+  messageDesc(file_airlock_v1_policy, 3);
 
 /**
  * Selects profiles.
@@ -232,7 +265,7 @@ export type ProfileFilter = Message<"airlock.v1.ProfileFilter"> & {
  * Use `create(ProfileFilterSchema)` to create a new message.
  */
 export const ProfileFilterSchema: GenMessage<ProfileFilter> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 3);
+  messageDesc(file_airlock_v1_policy, 4);
 
 /**
  * @generated from message airlock.v1.PolicyServiceGetProfileRequest
@@ -256,7 +289,7 @@ export type PolicyServiceGetProfileRequest = Message<"airlock.v1.PolicyServiceGe
  * Use `create(PolicyServiceGetProfileRequestSchema)` to create a new message.
  */
 export const PolicyServiceGetProfileRequestSchema: GenMessage<PolicyServiceGetProfileRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 4);
+  messageDesc(file_airlock_v1_policy, 5);
 
 /**
  * @generated from message airlock.v1.PolicyServiceGetProfileResponse
@@ -273,7 +306,7 @@ export type PolicyServiceGetProfileResponse = Message<"airlock.v1.PolicyServiceG
  * Use `create(PolicyServiceGetProfileResponseSchema)` to create a new message.
  */
 export const PolicyServiceGetProfileResponseSchema: GenMessage<PolicyServiceGetProfileResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 5);
+  messageDesc(file_airlock_v1_policy, 6);
 
 /**
  * @generated from message airlock.v1.PolicyServiceListProfilesRequest
@@ -300,7 +333,7 @@ export type PolicyServiceListProfilesRequest = Message<"airlock.v1.PolicyService
  * Use `create(PolicyServiceListProfilesRequestSchema)` to create a new message.
  */
 export const PolicyServiceListProfilesRequestSchema: GenMessage<PolicyServiceListProfilesRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 6);
+  messageDesc(file_airlock_v1_policy, 7);
 
 /**
  * @generated from message airlock.v1.PolicyServiceListProfilesResponse
@@ -322,7 +355,7 @@ export type PolicyServiceListProfilesResponse = Message<"airlock.v1.PolicyServic
  * Use `create(PolicyServiceListProfilesResponseSchema)` to create a new message.
  */
 export const PolicyServiceListProfilesResponseSchema: GenMessage<PolicyServiceListProfilesResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 7);
+  messageDesc(file_airlock_v1_policy, 8);
 
 /**
  * @generated from message airlock.v1.PolicyServiceCheckRequest
@@ -390,7 +423,7 @@ export type PolicyServiceCheckRequest = Message<"airlock.v1.PolicyServiceCheckRe
  * Use `create(PolicyServiceCheckRequestSchema)` to create a new message.
  */
 export const PolicyServiceCheckRequestSchema: GenMessage<PolicyServiceCheckRequest> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 8);
+  messageDesc(file_airlock_v1_policy, 9);
 
 /**
  * @generated from message airlock.v1.PolicyServiceCheckResponse
@@ -407,7 +440,7 @@ export type PolicyServiceCheckResponse = Message<"airlock.v1.PolicyServiceCheckR
  * Use `create(PolicyServiceCheckResponseSchema)` to create a new message.
  */
 export const PolicyServiceCheckResponseSchema: GenMessage<PolicyServiceCheckResponse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 9);
+  messageDesc(file_airlock_v1_policy, 10);
 
 /**
  * A verdict on a command, with its reasons.
@@ -566,7 +599,7 @@ export type Decision = Message<"airlock.v1.Decision"> & {
  * Use `create(DecisionSchema)` to create a new message.
  */
 export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 10);
+  messageDesc(file_airlock_v1_policy, 11);
 
 /**
  * The answer of a hook about an execution, or the reason why it gave none.
@@ -613,7 +646,7 @@ export type HookAnswer = Message<"airlock.v1.HookAnswer"> & {
  * Use `create(HookAnswerSchema)` to create a new message.
  */
 export const HookAnswerSchema: GenMessage<HookAnswer> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 11);
+  messageDesc(file_airlock_v1_policy, 12);
 
 /**
  * A file edit.
@@ -655,7 +688,7 @@ export type FileEdit = Message<"airlock.v1.FileEdit"> & {
  * Use `create(FileEditSchema)` to create a new message.
  */
 export const FileEditSchema: GenMessage<FileEdit> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 12);
+  messageDesc(file_airlock_v1_policy, 13);
 
 /**
  * A file of a file edit.
@@ -683,7 +716,7 @@ export type EditedFile = Message<"airlock.v1.EditedFile"> & {
  * Use `create(EditedFileSchema)` to create a new message.
  */
 export const EditedFileSchema: GenMessage<EditedFile> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 13);
+  messageDesc(file_airlock_v1_policy, 14);
 
 /**
  * A match of a shadow rule.
@@ -718,7 +751,7 @@ export type ShadowHit = Message<"airlock.v1.ShadowHit"> & {
  * Use `create(ShadowHitSchema)` to create a new message.
  */
 export const ShadowHitSchema: GenMessage<ShadowHit> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 14);
+  messageDesc(file_airlock_v1_policy, 15);
 
 /**
  * One reason for a verdict.
@@ -765,7 +798,7 @@ export type Reason = Message<"airlock.v1.Reason"> & {
  * Use `create(ReasonSchema)` to create a new message.
  */
 export const ReasonSchema: GenMessage<Reason> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 15);
+  messageDesc(file_airlock_v1_policy, 16);
 
 /**
  * A range of byte offsets into the command. The end is exclusive.
@@ -789,7 +822,7 @@ export type Span = Message<"airlock.v1.Span"> & {
  * Use `create(SpanSchema)` to create a new message.
  */
 export const SpanSchema: GenMessage<Span> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 16);
+  messageDesc(file_airlock_v1_policy, 17);
 
 /**
  * A simple command that was found in the command, at any depth.
@@ -830,7 +863,7 @@ export type FoundCommand = Message<"airlock.v1.FoundCommand"> & {
  * Use `create(FoundCommandSchema)` to create a new message.
  */
 export const FoundCommandSchema: GenMessage<FoundCommand> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 17);
+  messageDesc(file_airlock_v1_policy, 18);
 
 /**
  * A word as the program receives it, after quote removal. Neither field is set if an expansion makes the value
@@ -857,7 +890,7 @@ export type Word = Message<"airlock.v1.Word"> & {
  * Use `create(WordSchema)` to create a new message.
  */
 export const WordSchema: GenMessage<Word> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 18);
+  messageDesc(file_airlock_v1_policy, 19);
 
 /**
  * A path that a simple command uses.
@@ -897,7 +930,7 @@ export type PathUse = Message<"airlock.v1.PathUse"> & {
  * Use `create(PathUseSchema)` to create a new message.
  */
 export const PathUseSchema: GenMessage<PathUse> = /*@__PURE__*/
-  messageDesc(file_airlock_v1_policy, 19);
+  messageDesc(file_airlock_v1_policy, 20);
 
 /**
  * The fields of a profile that a response contains.

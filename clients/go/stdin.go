@@ -29,7 +29,8 @@ func newStdin(c *connection, executionID string, offset *uint64) *Stdin {
 	return &Stdin{c, executionID, offset, make(chan struct{}, 1)}
 }
 
-// Write writes to the input. It returns when everything is in the command's pipe.
+// Write writes to the input. It returns when everything is in the command's pipe. An error with the reason NOT_RUNNING
+// does not tell whether the last bytes arrived: a command can end after it has read them, while the connection is broken.
 func (s *Stdin) Write(ctx context.Context, data []byte) error {
 	return s.alone(ctx, func() error {
 		for len(data) > 0 {

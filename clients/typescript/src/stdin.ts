@@ -43,7 +43,12 @@ export class Stdin {
     private offset: number | undefined,
   ) {}
 
-  /** Writes to the input. Returns when everything is in the command's pipe. Text is encoded as UTF-8. */
+  /**
+   * Writes to the input. Returns when everything is in the command's pipe. Text is encoded as UTF-8.
+   *
+   * An error with the reason `NOT_RUNNING` does not tell whether the last bytes arrived: a command can end after it has
+   * read them, while the connection is broken.
+   */
   write(data: string | Uint8Array, { signal }: Cancellable = {}): Promise<void> {
     const content = bytesOf(data);
     return this.turns.run(async () => {

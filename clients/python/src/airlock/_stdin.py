@@ -28,7 +28,11 @@ class Stdin:
         self._lock = asyncio.Lock()
 
     async def write(self, data: bytes | str) -> None:
-        """Write to the input. Return when everything is in the command's pipe. Text is encoded as UTF-8."""
+        """Write to the input. Return when everything is in the command's pipe. Text is encoded as UTF-8.
+
+        An error with the reason `NOT_RUNNING` does not tell whether the last bytes arrived: a command can end after it
+        has read them, while the connection is broken.
+        """
         content = data.encode() if isinstance(data, str) else data
         async with self._lock:
             for start in range(0, len(content), _WINDOW):

@@ -245,7 +245,8 @@ type Profile struct {
 	// No command can run in the background: a request with `background` or `yield_after`, and Detach, fail with
 	// NO_BACKGROUND.
 	NoBackground bool `protobuf:"varint,16,opt,name=no_background,json=noBackground,proto3" json:"no_background,omitempty"`
-	// The hooks that Airlock asks about each command, in this order. A command waits for their answers.
+	// The hooks that Airlock asks about a command that the policy does not deny, in this order until one of them denies. A
+	// command waits for their answers.
 	Hooks []*ProfileHook `protobuf:"bytes,17,rep,name=hooks,proto3" json:"hooks,omitempty"`
 }
 

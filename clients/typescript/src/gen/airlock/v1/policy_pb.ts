@@ -131,7 +131,8 @@ export type Profile = Message<"airlock.v1.Profile"> & {
   noBackground: boolean;
 
   /**
-   * The hooks that Airlock asks about each command, in this order. A command waits for their answers.
+   * The hooks that Airlock asks about a command that the policy does not deny, in this order until one of them denies. A
+   * command waits for their answers.
    *
    * @generated from field: repeated airlock.v1.ProfileHook hooks = 17;
    */

@@ -74,8 +74,10 @@ impl Attempt for Neighbour {
         assert_eq!(site.it.text(neighbour, OutputStream::Stdout).await, HONEST);
         println!("stopped by pid namespace: no process of a neighbour is in sight");
 
-        let own =
-            format!("sleep 1000 & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; {}; kill $!", self.0);
+        let own = format!(
+            "sleep 1000 & until read -rd '' a < /proc/$!/cmdline && [ $a = sleep ]; do :; done; {}; kill $!",
+            self.0
+        );
         let said = site.it.said(grant(session, &own)).await;
         assert!(said.contains("forged"), "control: its own output is reachable in this way");
         site.controlled();

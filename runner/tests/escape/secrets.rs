@@ -97,12 +97,14 @@ impl Attempt for Search {
 }
 
 impl Search {
-    /// The control: the search finds a value that is passed by each route.
+    /// The control: the search finds a value that is passed by each route. `exec` sets the name of a process before its
+    /// arguments, so the search waits for the arguments.
     async fn given_on_purpose(&self, site: &mut Site) {
         let session = site.session().await;
         let words = format!(
             "v=${PLAIN}; echo $v > file; mkdir $v; exec 8< file 9< $v; \
-             bash -c \"exec -a $v sleep 1000\" & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; \
+             bash -c \"exec -a $v sleep 1000\" & \
+             until read -rd '' a < /proc/$!/cmdline && [ $a = $v ]; do :; done; \
              {PROBE} search {FIRST} {SECOND}; kill $!"
         );
         let mut search = self.grant(site, session, &words);

@@ -74,7 +74,8 @@ const IGNORES_TERM: &str = "(trap '' TERM HUP INT QUIT; exec sleep MARK) &";
 const DAEMON: &str =
     "setsid bash -c 'cd /; (trap \"\" TERM HUP; exec sleep MARK) </dev/null >/dev/null 2>&1 &' &";
 const OWN_GROUP: &str = "set -m; sleep MARK & disown; set +m";
-const STOPPED: &str = "sleep MARK & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; kill -STOP $!";
+const STOPPED: &str =
+    "sleep MARK & until read -rd '' a < /proc/$!/cmdline && [ $a = sleep ]; do :; done; kill -STOP $!";
 const MANY: &str = "for i in {1..20}; do setsid nohup sleep MARK >/dev/null 2>&1 & done";
 const COPROCESS: &str = "coproc setsid sleep MARK";
 

@@ -19,7 +19,7 @@ fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = format!(
             "sleep 1000 & victim=$!\n\
-             until grep -qx sleep /proc/$victim/comm; do :; done\n\
+             until read -rd '' a < /proc/$victim/cmdline && [ $a = sleep ]; do :; done\n\
              state() {{ sed 's/.*) //; s/ .*//' /proc/$1/stat; }}\n\
              is_unharmed() {{ jobs %1 >/dev/null; state $victim 2>/dev/null | grep -qx S; }}\n\
              kill -{name} 1; kill -{name} $victim\n\

@@ -66,14 +66,16 @@ fn searched(test: &'static str, read_only: bool, user: bool) {
     given_on_purpose(&mut stage);
 }
 
-/// The control: the search finds a value that is passed by each route.
+/// The control: the search finds a value that is passed by each route. `exec` sets the name of a process before its
+/// arguments, so the search waits for the arguments.
 fn given_on_purpose(stage: &mut Stage) {
     let (value, half) = (format!("{FIRST}{SECOND}-given"), FIRST);
     let shown = format!("/run/{value}");
     stage.host.profile = stage.host.profile.clone().with_bind("/usr/share", shown);
     let command = format!(
         "v={half}; v=${{v}}{SECOND}; echo $v > file; mkdir $v; exec 8< file 9< $v; \
-         bash -c \"exec -a $v sleep 1000\" & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; \
+         bash -c \"exec -a $v sleep 1000\" & \
+         until read -rd '' a < /proc/$!/cmdline && [ $a = $v ]; do :; done; \
          {PROBE} search {FIRST} {SECOND}; kill $!"
     );
     let mut spec = stage.host.spec(command);

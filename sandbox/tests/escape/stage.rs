@@ -186,7 +186,8 @@ impl Stage {
             let mut child = command.arg(mark()).stdout(Stdio::piped()).spawn().unwrap();
             drop(child.stdout.take());
             crate::support::eventually("it sleeps", || {
-                fs::read_to_string(format!("/proc/{}/comm", child.id())).is_ok_and(|name| name == "sleep\n")
+                fs::read(format!("/proc/{}/cmdline", child.id()))
+                    .is_ok_and(|line| line.starts_with(b"sleep\0"))
             });
             Sleeper(child)
         });

@@ -32,8 +32,16 @@ if ! python3.12 --version >/dev/null 2>&1; then
 fi
 
 build_tests || exit 1
-# The default filter of the profile `long` applies in addition.
-AIRLOCK_TEST_LONG=1 cargo nextest run --profile long --locked --workspace --no-fail-fast -E "$filter"
+use_memory
+code=0
+# The files of failed tests stay.
+end() { if [ -n "$temporary" ] && [ "$code" -eq 0 ]; then remove_tree "$temporary"; fi; }
+trap end EXIT
+trap 'exit 130' INT TERM
+# Most tests wait for other processes, so more tests run at once than there are processors. The default filter of the
+# profile `long` applies in addition.
+AIRLOCK_TEST_LONG=1 cargo nextest run --profile long --locked --workspace --no-fail-fast \
+    --test-threads $(($(nproc) + 1)) -E "$filter"
 code=$?
 [ "${#left[@]}" -eq 0 ] || for one in "${left[@]}"; do say "not run: $one"; done
 exit "$code"

@@ -10,14 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 work=$(mktemp -d)
-# The tests create and delete many small files, which takes less processor time in memory than on a disk. A runner of an
-# ordinary user writes there too. The path of a socket has at most 107 bytes, so the name is short.
-MEMORY=/dev/shm
-MEMORY_KIB=$((8 << 20))
-temporary=
-if [ "$(df --output=avail -k "$MEMORY" 2>/dev/null | tail -n 1)" -ge "$MEMORY_KIB" ] 2>/dev/null; then
-    temporary=$(mktemp -d "$MEMORY/XXXXXX") && chmod 1777 "$temporary" && export TMPDIR=$temporary
-fi
+use_memory
 steps=()
 failed=()
 release=

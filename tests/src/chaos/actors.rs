@@ -36,6 +36,8 @@ const BACKGROUND: usize = 3;
 const GRACE: usize = 4;
 const STDIN: usize = 5;
 const DONE: usize = 6;
+/// Its output is longer than that of all others together.
+const HARD: usize = 8;
 
 fn parts() -> Vec<Part> {
     let two = |name, body: String| Part::new(name, body, lines(1, 200));
@@ -94,6 +96,13 @@ impl Actors {
     #[must_use]
     pub fn quiet(&self) -> &str {
         &self.actor(QUIET).id
+    }
+
+    /// Reports whether the readers have most of the output, so that few bytes follow.
+    #[must_use]
+    pub fn have_told_most(&self) -> bool {
+        let hard = self.actor(HARD);
+        hard.told() >= hard.part.stdout.len() as u64
     }
 
     fn actor(&self, index: usize) -> &Actor {

@@ -12,6 +12,8 @@ use regex::Regex;
 
 const PAGE: &str = "docs/first-ten-minutes.md";
 const MARK: &str = "@@@@@@ next @@@@@@";
+/// The start of a note that commands print if they wait for some seconds, as they do on a busy host.
+const WAITS: &str = "airlock: waiting up to";
 
 /// A `console` block: the command after `$ ` (continued after `> `), and its output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +76,7 @@ fn type_all(home: &Path, commands: &[Typed]) -> Vec<String> {
     pieces
 }
 
-/// Replaces the parts that differ between runs.
+/// Replaces the parts that differ between runs, and removes notes of waiting.
 fn normal(text: &str) -> Vec<String> {
     let rules = [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
@@ -92,7 +94,8 @@ fn normal(text: &str) -> Vec<String> {
     let one = |line: &str| {
         rules.iter().fold(line.to_owned(), |line, (rule, to)| rule.replace_all(&line, *to).into_owned())
     };
-    text.lines().map(|line| one(line).trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
+    let lines = text.lines().map(|line| one(line).trim_end().to_owned());
+    lines.filter(|line| !line.is_empty() && !line.starts_with(WAITS)).collect()
 }
 
 fn write(parts: &[Result<Vec<Typed>, String>], came: &[String]) {

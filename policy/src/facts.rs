@@ -243,7 +243,10 @@ fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> Com
             None
         }
         Err(refusal) => {
-            words.extend(suspected_paths(found, writes.is_some()));
+            match readonly::reads_without_redirects(found, analysis) {
+                Some(reads) => words.extend(reads),
+                None => words.extend(suspected_paths(found, writes.is_some())),
+            }
             words.extend(paths::redirect_reads(found));
             Some(refusal)
         }

@@ -40,6 +40,14 @@ pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
     Ok(paths)
 }
 
+/// Returns the paths that the command reads by its words, if only its redirects prevent the proof.
+pub(crate) fn reads_without_redirects(found: &Found, analysis: &Analysis) -> Option<Vec<PathWord>> {
+    if found.redirects.is_empty() {
+        return None;
+    }
+    prove(&Found { redirects: Vec::new(), ..found.clone() }, analysis).ok()
+}
+
 fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     let mut paths = shell::check(found)?;
     shell::check_variables(found)?;

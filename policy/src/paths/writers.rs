@@ -181,11 +181,13 @@ pub(crate) fn redirect_writes(found: &Found) -> impl Iterator<Item = PathWord> {
     files.filter_map(|redirect| redirect.target.as_ref()).map(|word| PathWord::new(word, Access::Write))
 }
 
-/// Returns the files that redirects read. A network address in `/dev/tcp` is not a file.
+/// Returns the files that redirects read. A network address in `/dev/tcp` is not a file, and neither is the output of a
+/// command (`< <(...)`), which is listed separately.
 pub(crate) fn redirect_reads(found: &Found) -> impl Iterator<Item = PathWord> {
     let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Read);
     let known = files.filter(|redirect| readonly::redirect_is_harmless(redirect));
-    known.filter_map(|redirect| redirect.target.as_ref()).map(|word| PathWord::new(word, Access::Read))
+    let targets = known.filter_map(|redirect| redirect.target.as_ref());
+    targets.filter(|word| !word.is_process_input()).map(|word| PathWord::new(word, Access::Read))
 }
 
 /// Programs with paths that are relative to another directory: tar and `ln -s`. The arguments of tar determine whether

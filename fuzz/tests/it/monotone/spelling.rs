@@ -31,6 +31,10 @@ const RESERVED: &[&[u8]] = &[
 
 /// Returns the text with some words and blanks spelled differently, or `None` if there is no other spelling.
 pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<u8>> {
+    // The policy does not understand a quote after `$'\\'`: the grammar reads on to that quote.
+    if has(text, "$'") && has(text, "\\\\'") {
+        return None;
+    }
     let words = plain_words(text, before);
     // The policy does not understand a line continuation after a `case` inside parentheses.
     let continues = !(has(text, "case") && has(text, "("));

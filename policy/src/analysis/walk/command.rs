@@ -1,5 +1,7 @@
 //! One command of the walk: its entry, the substitutions in its words, and the commands that it launches.
 
+use std::borrow::Cow;
+
 use super::walker::{self, Walker};
 use crate::analysis::found::Found;
 use crate::analysis::process;
@@ -30,7 +32,8 @@ impl Walker<'_> {
         self.note_start_file(named, launched.interactive, span);
         let script =
             launched.powershell.as_mut().and_then(|given| Some((given.script.take()?, given.is_all)));
-        let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
+        let input = self.input_of_launchers(redirects);
+        let powershell = launched.powershell.take().map(|given| self.of_powershell(given, &input));
         let index = self.push(Found {
             words: words.to_vec(),
             span,
@@ -72,9 +75,26 @@ impl Walker<'_> {
             self.launched(index, launch);
         }
         if launched.runs_input {
-            self.run_input(index, redirects, span);
+            self.run_input(index, &input, span);
         }
         self.guess(index, words);
+    }
+
+    /// Returns the redirects that determine the input of the next command: its own or, if it has none, those of the
+    /// launcher that passes its input on, as in `timeout 5 bash <<< 'ls'`.
+    fn input_of_launchers<'r>(&self, own: &'r [Redir]) -> Cow<'r, [Redir]> {
+        let is_launched = own.is_empty() && self.nesting.last() == Some(&Nesting::Launched);
+        let mut next = self.launcher.filter(|_| is_launched);
+        while let Some(found) = next.and_then(|index| self.out.commands.get(index)) {
+            if !found.safe_launcher {
+                break;
+            }
+            if !found.redirects.is_empty() {
+                return Cow::Owned(found.redirects.clone());
+            }
+            next = found.launcher.filter(|_| found.nesting.last() == Some(&Nesting::Launched));
+        }
+        Cow::Borrowed(own)
     }
 
     /// Returns the text that PowerShell receives in its words and, if it may read it, on standard input.

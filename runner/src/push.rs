@@ -53,6 +53,8 @@ pub(crate) async fn serve(
                 permit = outgoing.reserve() => {
                     let Ok(permit) = permit else { return PushEnd::Closed };
                     match server.step().await {
+                        // The read can have found that files are missing, which would look like a gap.
+                        _ if spool.removed.is_cancelled() => return PushEnd::Removed,
                         Ok(Some(answer)) => permit.send(answer),
                         Ok(None) => {}
                         Err(error) => return error.into(),

@@ -33,6 +33,8 @@ pub(crate) use stream::{StreamSpool, StreamWriter};
 
 /// The file next to the segments that holds the inline output of the job's result.
 const INLINE: &str = "inline";
+/// The extension of the directory of a spool that is being deleted.
+const DELETED: &str = "deleted";
 
 /// The spools of all jobs.
 #[derive(Debug)]
@@ -106,10 +108,25 @@ impl Spools {
             .map_err(SpoolError::io("create the directory of kept output"))?;
         let budget = Arc::new(SharedBudget::new(total_bytes));
         let spools = Self { directory, budget, open: Mutex::default() };
+        spools.finish_deletions()?;
         for id in spools.stored()? {
             spools.find(&id);
         }
         Ok(spools)
+    }
+
+    /// Deletes the directories that an earlier process had not deleted completely.
+    fn finish_deletions(&self) -> Result<(), SpoolError> {
+        let failed = || SpoolError::io("read the directory of kept output");
+        for entry in fs::read_dir(&self.directory).map_err(failed())? {
+            let path = entry.map_err(failed())?.path();
+            if path.extension().is_some_and(|extension| extension == DELETED)
+                && let Err(error) = remove_tree(&path)
+            {
+                tracing::warn!(path = %path.display(), %error, "cannot delete kept output; the next start deletes it");
+            }
+        }
+        Ok(())
     }
 
     /// Returns the bytes that all spools occupy.
@@ -170,15 +187,24 @@ impl Spools {
         Some(spool)
     }
 
-    /// Deletes the spool of a job. Active readers find no more data.
+    /// Deletes the spool of a job. Its readers learn that by `removed`, before its first file is missing.
     pub(crate) fn remove(&self, id: &ExecutionId) -> Result<(), SpoolError> {
-        if let Some(spool) = self.lock().remove(id) {
+        let failed = || SpoolError::io("delete kept output");
+        let directory = self.directory.join(id.to_string());
+        let deleted = directory.with_extension(DELETED);
+        let mut open = self.lock();
+        if let Some(spool) = open.remove(id) {
             spool.removed.cancel();
             spool.stdout.release();
             spool.stderr.iter().for_each(|stderr| stderr.release());
         }
-        let removed = remove_tree(self.directory.join(id.to_string()));
-        removed.map_err(|error| SpoolError::io("delete kept output")(error.into()))
+        // Renamed under the lock, so that `find` never opens a directory that has lost some of its files.
+        match fs::rename(&directory, &deleted) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            renamed => renamed.map_err(failed())?,
+        }
+        drop(open);
+        remove_tree(deleted).map_err(|error| failed()(error.into()))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, Arc<JobSpool>>> {

@@ -252,3 +252,34 @@ async fn a_reader_of_what_is_cut_while_it_is_written_gets_bytes_behind_each_gap(
     drop(to_runner);
     assert!(matches!(task.await.unwrap(), PushEnd::Closed));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_of_output_that_is_deleted_meanwhile_gets_no_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let spools = Arc::new(Spools::open(dir.path(), 1 << 30).unwrap());
+    for _ in 0..200 {
+        let id = ExecutionId::new();
+        let (spool, mut writers) = spools.create(id, 4 << 20, false, 30_000).unwrap();
+        writers.stdout.write(&[b'x'; 512 << 10]).unwrap();
+        drop(writers);
+        let (to_runner, incoming) = mpsc::channel(64);
+        let (outgoing, mut from_runner) = mpsc::channel(4);
+        let task = tokio::spawn(serve(spool, ReceiverStream::new(incoming), outgoing));
+        let (stream, max_bytes) = (OutputStream::Stdout, 1 << 30);
+        let read = PushToRunner::Read { read_id: 1, stream, offset: 0, max_bytes, follow: false };
+        to_runner.send(read).await.unwrap();
+        let removing = tokio::task::spawn_blocking({
+            let spools = Arc::clone(&spools);
+            move || spools.remove(&id).unwrap()
+        });
+        while let Some(answer) = tokio::time::timeout(PATIENCE, from_runner.recv()).await.unwrap() {
+            match answer {
+                PushFromRunner::Chunk { .. } => {}
+                PushFromRunner::Done { offset, .. } if offset == 512 << 10 => break,
+                other => panic!("the bytes are stored elsewhere, and it answers {other:?}"),
+            }
+        }
+        removing.await.unwrap();
+        assert!(matches!(task.await.unwrap(), PushEnd::Removed));
+    }
+}

@@ -139,6 +139,42 @@ fn bytes_lost_with_the_host_are_a_gap() {
 }
 
 #[test]
+fn a_spool_that_is_being_deleted_is_not_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let spools = Spools::open(dir.path(), BIG).unwrap();
+    for _ in 0..100 {
+        let id = ExecutionId::new();
+        let (spool, mut writers) = spools.create(id, 1 << 20, false, 30_000).unwrap();
+        writers.stdout.write(&bytes(0, 300_000)).unwrap();
+        drop(writers);
+        std::thread::scope(|scope| {
+            let removing = scope.spawn(|| spools.remove(&id).unwrap());
+            while !removing.is_finished() {
+                let found = spools.find(&id);
+                assert!(found.is_none_or(|found| Arc::ptr_eq(&found, &spool)), "it has lost bytes already");
+            }
+        });
+        assert!(spools.find(&id).is_none() && spools.lock().is_empty());
+    }
+    assert_eq!((spools.used(), spools.stored().unwrap()), (0, vec![]));
+}
+
+#[test]
+fn the_rest_of_a_deletion_that_was_interrupted_is_deleted_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let spools = Spools::open(dir.path(), BIG).unwrap();
+    let (_, mut writers) = spools.create(ExecutionId::new(), 1 << 20, false, 30_000).unwrap();
+    writers.stdout.write(b"out").unwrap();
+    let directory = dir.path().join("spool");
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        fs::rename(&path, path.with_extension("deleted")).unwrap();
+    }
+    Spools::open(dir.path(), BIG).unwrap();
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+}
+
+#[test]
 fn a_reader_beside_a_fast_writer_sees_only_true_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let spools = Spools::open(dir.path(), BIG).unwrap();

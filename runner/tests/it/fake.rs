@@ -31,6 +31,7 @@ use tokio::{
     sync::mpsc,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming, transport::ServerTlsConfig};
 
 use crate::fixture::PATIENCE;
@@ -267,6 +268,8 @@ impl RunnerLink for Service {
             takes_questions: manners.takes_questions,
         };
         to.send(Ok(welcome.into())).await.unwrap();
+        let ended = CancellationToken::new();
+        let end = ended.clone();
         tokio::spawn(async move {
             if !manners.read_reports {
                 reports.closed().await;
@@ -277,6 +280,8 @@ impl RunnerLink for Service {
                     return;
                 }
             }
+            // The runner has closed its side.
+            end.cancel();
         });
         if manners.heartbeats {
             let beat = to.downgrade();
@@ -291,7 +296,7 @@ impl RunnerLink for Service {
             });
         }
         self.links.send(Link { hello, to, from }).await.unwrap();
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers).take_until(ended.cancelled_owned()))))
     }
 
     async fn exchange(

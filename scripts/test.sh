@@ -3,8 +3,9 @@
 # of each step.
 #
 # In parallel with most tests, another job builds the release programs and then runs what uses them: the virtual machine
-# and the escape suites. The tests that need the host exclusively run after that job. A test that cannot run fails; a
-# test that nextest excludes counts as not run. scripts/host-state.sh compares the host before and after.
+# and the escape suites. The code in the documentation follows. The tests that need the host exclusively run after that
+# job. A test that cannot run fails; a test that nextest excludes counts as not run. scripts/host-state.sh compares the
+# host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -39,11 +40,15 @@ nextest() { # THREADS ARGUMENT...
     cargo nextest run --locked --workspace --no-fail-fast --test-threads "$@"
 }
 
+# Builds the images that the tests of the chart run, for at most half an hour. The first build also creates their Debian
+# part from Debian's archive.
+build_images() { timeout --foreground 1800 "${CARGO_TARGET_DIR:-target}/debug/images"; }
+
 # Lists every test that nextest has to run, one on each line.
 listed() { cargo nextest list --locked --workspace -E "not ($ESCAPE)" --message-format oneline 2>/dev/null; }
 
-# Builds the release programs, and then runs what uses them. The machine's disk is created during the build. The output
-# of each part is in a file of its own.
+# Builds the release programs, and then runs what uses them, and the code in the documentation. The machine's disk is
+# created during the build. The output of each part is in a file of its own.
 run_release() {
     local code=0
     tests/vm/image.sh >/dev/null 2>"$work/image" &
@@ -53,6 +58,7 @@ run_release() {
     [ "$code" -eq 0 ] || return
     timed "virtual machine" scripts/vm.sh >"$work/machine" 2>&1 || code=1
     timed "escape suites" nextest 2 --release --test escape >"$work/escape suites" 2>&1 || code=1
+    timed "documentation" cargo test --quiet --locked --workspace --doc >"$work/documentation" 2>&1 || code=1
     return "$code"
 }
 
@@ -81,9 +87,9 @@ begin_release() {
 }
 
 await_release() {
-    wait "$release" || failed+=("release build, virtual machine or escape suites")
+    wait "$release" || failed+=("release build, virtual machine, escape suites or documentation")
     release=
-    cat "$work"/{release,machine,"escape suites"} 2>/dev/null
+    cat "$work"/{release,machine,"escape suites",documentation} 2>/dev/null
     steps+=("$(cat "$work/release-times")")
 }
 
@@ -95,13 +101,14 @@ begin_release
 step "build" build_tests
 [ "${#failed[@]}" -eq 0 ] || exit 1
 
-step "tests" nextest $(($(nproc) + 1)) -E "not ($ALONE) and not ($ESCAPE)"
-step "documentation" cargo test --quiet --locked --workspace --doc
+step "images" build_images
+step "tests" nextest $(($(nproc) + 2)) -E "not ($ALONE) and not ($ESCAPE)"
 await_release
 if command -v pwsh >/dev/null; then
     step "PowerShell" nextest $(($(nproc) + 1)) --ignore-default-filter -E "$LIVE_PWSH"
 fi
-step "tests that run alone" nextest $(($(nproc) + 1)) -E "$ALONE"
+# Four threads: the two tests of a fleet need two each.
+step "tests that run alone" nextest 4 -E "$ALONE"
 step "host" scripts/host-state.sh compare --quick "$work/before"
 
 left=$(($(listed | wc -l) - $(tests_run "$work/tests" "$work/tests that run alone")))

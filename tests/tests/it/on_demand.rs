@@ -14,6 +14,7 @@ use airlock_tests::{
     reader::{read, run, spec_in},
     site::Site,
 };
+use memchr::{memchr, memchr_iter, memmem};
 
 const SIZE: usize = 64 << 20;
 /// The additional memory that a server or runner may use.
@@ -148,8 +149,8 @@ impl Fixture {
         let search = |pattern: &str| v1::OutputSearch { pattern: pattern.to_owned(), ..Default::default() };
         let (lines, done) = self.lines(id, search("^line [0-9]*7777 of")).await;
         let wanted: BTreeMap<u64, &[u8]> = (1_u64..)
-            .zip(expected.split(|byte| *byte == b'\n'))
-            .filter(|(_, line)| line.starts_with(b"line ") && line.windows(8).any(|part| part == b"7777 of "))
+            .zip(lines_of(expected))
+            .filter(|(_, line)| line.starts_with(b"line ") && memmem::find(line, b"7777 of ").is_some())
             .collect();
         assert!(wanted.len() > 2, "{} lines match", wanted.len());
         let found: BTreeMap<u64, &[u8]> = lines.iter().map(|line| (line.number, &line.data[..])).collect();
@@ -173,7 +174,16 @@ impl Fixture {
 
 /// Returns the offsets after each line feed.
 fn ends(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
-    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1)
+    memchr_iter(b'\n', bytes).map(|index| index + 1)
+}
+
+/// Returns the lines without their line feeds.
+fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let begins = std::iter::once(0).chain(ends(bytes));
+    begins.map(|begin| {
+        let rest = &bytes[begin..];
+        &rest[..memchr(b'\n', rest).unwrap_or(rest.len())]
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,7 +33,7 @@ fn the_page_for_agents_leads_to_a_client_that_passes_its_tests() {
             ~/agent/bin/mypy --cache-dir ~/mypy
             pytest --ignore tests/test_conformance.py
             cd ../../docs/examples/hook
-            ~/agent/bin/mypy --cache-dir ~/mypy-hook
+            ~/agent/bin/mypy --cache-dir ~/mypy
             pytest
         }}
         (set -e; others) > ~/others.log 2>&1 & others=$!

@@ -220,17 +220,26 @@ fn a_wrong_value_is_refused_with_where_and_what() {
     let mut levels = Vec::new();
     objects(&defaults.documents[0]["values"], &mut Vec::new(), &mut levels);
     assert!(levels.len() > 40, "{levels:?}");
-    for level in levels.iter().filter(|level| !is_open(level)) {
-        let unknown = level
-            .iter()
-            .rev()
-            .fold(json!({ "unknownValue": 1 }), |inner, key| json!({ key.as_str(): inner }));
-        fs::write(&file, unknown.to_string()).unwrap();
-        let Err(error) = render(&["--values", file.to_str().unwrap()]) else {
-            panic!("{unknown} was accepted")
-        };
-        assert!(error.contains("unknownValue"), "{unknown}: {error}");
+    let closed: Vec<&Vec<String>> = levels.iter().filter(|level| !is_open(level)).collect();
+    let mut unknown = json!({});
+    for level in &closed {
+        let pointer: String = level.iter().map(|key| format!("/{key}")).collect();
+        insert(&mut unknown, level);
+        unknown.pointer_mut(&pointer).unwrap()["unknownValue"] = json!(1);
     }
+    fs::write(&file, unknown.to_string()).unwrap();
+    let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{unknown} was accepted") };
+    for level in closed {
+        let place = if level.is_empty() { "(root)".to_owned() } else { level.join(".") };
+        let told =
+            [format!("- {place}: Additional property unknownValue"), format!("- {place}.unknownValue: ")];
+        assert!(told.iter().any(|told| error.contains(told)), "{place}: {error}");
+    }
+}
+
+/// Inserts an object at this path, and those above it.
+fn insert(values: &mut Value, path: &[String]) {
+    path.iter().fold(values, |at, key| at.as_object_mut().unwrap().entry(key).or_insert_with(|| json!({})));
 }
 
 fn indented(text: &str) -> String {

@@ -29,7 +29,7 @@ test: setup-test ## run every test; the last line prints the counts
 test-fast: setup-test ## run the main job once, and the unit tests of changed crates and their dependents; takes minutes
 	@scripts/test-fast.sh
 
-test-long: setup-test setup-long ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes an hour; SEED=
+test-long: setup-test setup-long ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes half an hour; SEED=
 	@$(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) scripts/test-long.sh
 	@scripts/test-map.sh
 

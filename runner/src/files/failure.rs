@@ -97,9 +97,10 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
     }
 }
 
-/// The error for a full session disk, or for a full disk of the runner.
+/// The error for a full session disk, or for a full disk of the runner. A client does not retry it by itself, because
+/// somebody has to remove files first.
 pub(super) fn session_full() -> ExchangeFailed {
-    unavailable(
+    precondition(
         "DISK_FULL",
         "the session's disk limit is reached, or the runner's disk is full; remove files from the workspace, \
          HOME or /tmp, and try again",

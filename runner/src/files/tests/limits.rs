@@ -203,6 +203,7 @@ async fn full(backend: DiskBackend) {
     for (order, bytes) in [(file, large), (archive, tar(source.path()))] {
         let failed = fixture.upload(order, &bytes).await.unwrap_err();
         assert_eq!(failed.reason, "DISK_FULL", "{failed:?}");
+        assert_eq!(failed.failure, ExchangeFailure::FailedPrecondition, "a retry alone cannot succeed");
         assert!(failed.message.contains("the session's disk limit"), "{failed:?}");
         assert_eq!(names(&fixture), before);
         assert_eq!(fs::read(fixture.path("mine")).unwrap(), b"of the user");

@@ -43,9 +43,9 @@ install_airlock() {
 }
 
 wait_ready() {
-    for _ in $(seq 3000); do
+    for _ in $(seq 1200); do
         airlock-runner ready --config /etc/airlock/runner.toml >/dev/null 2>&1 && return
-        sleep 0.2
+        sleep 0.5
     done
     journalctl --no-pager -u airlock-runner -u airlock-server | tail -n 40
     fail "the runner did not become ready"
@@ -69,10 +69,13 @@ session_processes() {
 
 # Checks that every variant of a probe test fails inside.
 everything_fails_inside() { # TEST [WORD...]
-    local found
-    found=$(inside -- "airlock-probe $*")
-    echo "inside: $found"
-    [ "$(jq '.ways | length > 0 and all(.reached | not)' <<<"$found")" = true ] || fail "it was reached from inside"
+    nothing_was_reached "$(inside -- "airlock-probe $*")"
+}
+
+nothing_was_reached() { # FOUND [TESTS]
+    echo "inside: $1"
+    jq -es --argjson tests "${2:-1}" 'length == $tests and all(.[]; .ways | length > 0 and all(.reached | not))' <<<"$1" ||
+        fail "it was reached from inside"
 }
 
 # Starts a command with low limits, and prints its id.
@@ -80,10 +83,18 @@ start_small() { # COMMAND
     airlock start --token-file $TOKEN --profile vm_small -- "$1"
 }
 
-# Prints the result of an execution as JSON.
-result() { # ID
+# Prints an execution that has ended as JSON.
+ended() { # ID
     airlock wait --token-file $TOKEN "$1" >&2 || true
-    airlock show --token-file $TOKEN --json "$1" | jq .result
+    airlock show --token-file $TOKEN --json "$1"
+}
+
+# Checks the result of an execution. Each start of jq takes as long as a command in a sandbox, so one call checks all.
+has_result() { # EXECUTION FILTER [OPTION...]
+    local execution=$1 filter=$2
+    shift 2
+    echo "$execution"
+    jq -e "$@" ".result | $filter" <<<"$execution" || fail "the result is not as it should be: $filter"
 }
 
 # Checks that a command that fills memory under low limits is killed, and that nothing else ends. The caller
@@ -91,18 +102,14 @@ result() { # ID
 out_of_memory() { # COMMAND
     local before said
     before=$(runner_pid)
-    said=$(result "$(start_small "$1")")
-    echo "$said"
-    jq -e '.cause.code == "OOM_KILLED"' <<<"$said" || fail "it did not end as OOM_KILLED"
-    jq -e '.violations | any(.layer == "resources" and .kind == "memory")' <<<"$said" || fail "it is not reported"
-    jq -e --argjson mib $MIB '.peak_memory > 50 * $mib and .peak_memory <= 64 * $mib' <<<"$said" || fail "its peak"
+    said=$(ended "$(start_small "$1")")
+    has_result "$said" '.cause.code == "OOM_KILLED" and any(.violations[]; .layer == "resources" and .kind == "memory")
+        and .peak_memory > 50 * $mib and .peak_memory <= 64 * $mib' --argjson mib $MIB
     [ "$(runner_pid)" = "$before" ] || fail "the runner did not outlive it"
     [ "$(inside --profile vm_small -- 'echo on')" = on ] || fail "no command runs any more"
     # Control.
-    said=$(result "$(airlock start --token-file $TOKEN --profile vm -- "$1")")
-    echo "$said"
-    jq -e --argjson mib $MIB '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory >= 100 * $mib' <<<"$said" ||
-        fail "the control failed"
+    said=$(ended "$(airlock start --token-file $TOKEN --profile vm -- "$1")")
+    has_result "$said" '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory >= 100 * $mib' --argjson mib $MIB
 }
 
 # Checks that every variant of a probe test fails under a low limit on processes, and succeeds under a high

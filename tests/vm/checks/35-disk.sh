@@ -70,19 +70,17 @@ in_session() { # ID COMMAND
     airlock run --token-file $TOKEN --session "$1" -- "$2"
 }
 
-# Prints the disk check as doctor and the server report it.
-said_of_disk() {
-    airlock-runner doctor --config $CONFIG --json | jq -c '.checks[] | select(.name == "disk_quota")'
-    airlock runners show runner-1 --cert /etc/airlock/lead.pem --key /etc/airlock/lead.key --json |
-        jq -c '.capabilities[] | select(.name == "disk_quota")'
+# Checks the disk check as doctor ($doctor) and the server ($server) report it.
+disk_is() { # FILTER
+    { airlock-runner doctor --config $CONFIG --json || true
+        airlock runners show runner-1 --cert /etc/airlock/lead.pem --key /etc/airlock/lead.key --json; } >/tmp/said
+    jq -es "(.[0].checks[] | select(.name == \"disk_quota\")) as \$doctor |
+        (.[1].capabilities[] | select(.name == \"disk_quota\")) as \$server | $1" /tmp/said || fail "$(cat /tmp/said)"
 }
 
-# Prints the result of a command as JSON.
-result_in() { # SESSION COMMAND
-    local id
-    id=$(airlock start --token-file $TOKEN --session "$1" -- "$2")
-    airlock wait --token-file $TOKEN "$id" >&2 || true
-    airlock show --token-file $TOKEN --json "$id" | jq .result
+# Runs a command to its end, and prints the execution as JSON.
+ended_in() { # SESSION COMMAND
+    ended "$(airlock start --token-file $TOKEN --session "$1" -- "$2")"
 }
 
 # Checks that the kernel limits the bytes and inodes of a session, also after a kill. Another session must not be
@@ -91,9 +89,7 @@ result_in() { # SESSION COMMAND
 held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART [whole]
     local backend=$1 refusal=$2 kept=$3 whole=${4:-} own other said pid
     wait_ready
-    said=$(said_of_disk)
-    echo "$said"
-    [ "$(jq -s '.[0].state == "ok" and (.[0].seen | startswith("'"$backend"': ")) and .[1].enforced' <<<"$said")" = true ] || fail "$said"
+    disk_is "\$doctor.state == \"ok\" and (\$doctor.seen | startswith(\"$backend: \")) and \$server.enforced"
     own=$(session) other=$(session)
     pid=$(systemctl show -P MainPID airlock-runner)
     in_session "$other" 'echo kept > file'
@@ -131,9 +127,8 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART [whole]
 bytes_and_inodes_end() { # SESSION REFUSAL
     local own=$1 refusal=$2 said
     # A command that fills the disk continues, and the kernel reports the error to it.
-    said=$(result_in "$own" 'head -c 200M /dev/zero > big 2> why; code=$?; echo end > /dev/null; exit $code')
-    echo "$said"
-    jq -e '.cause.code == "EXITED" and .exit_code != 0 and any(.violations[]; .layer == "disk" and .kind == "full")' <<<"$said" || fail "it was not told"
+    said=$(ended_in "$own" 'head -c 200M /dev/zero > big 2> why; code=$?; echo end > /dev/null; exit $code')
+    has_result "$said" '.cause.code == "EXITED" and .exit_code != 0 and any(.violations[]; .layer == "disk" and .kind == "full")'
     said=$(in_session "$own" 'rm -f why; truncate -s -1M big; ls -s --block-size=1 big | cut -d " " -f 1; (head -c 90M /dev/zero > ~/more) 2>&1; df --output=size -B1 /workspace | tail -n 1; rm big ~/more') || true
     echo "$said"
     [ "$(head -n 1 <<<"$said")" -le $BYTES ] && [ "$(head -n 1 <<<"$said")" -gt $((BYTES / 2)) ] || fail "it took more than it may, or much less"
@@ -157,9 +152,8 @@ full_session_loses_nothing() { # SESSION
     [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
     # The protection of names also works in a full session.
     in_session "$own" 'rm -f big'
-    said=$(result_in "$own" 'at=$(printf .vs)code; mkdir -p "$at"; echo x > "$at/tasks.json"; head -c 200M /dev/zero > ~/rest')
-    echo "$said"
-    jq -e 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"' <<<"$said" || fail "a protected name was overlooked"
+    said=$(ended_in "$own" 'at=$(printf .vs)code; mkdir -p "$at"; echo x > "$at/tasks.json"; head -c 200M /dev/zero > ~/rest')
+    has_result "$said" 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"'
     in_session "$own" 'rm -f ~/rest; echo room > room'
 }
 
@@ -207,14 +201,12 @@ check_without_quotas_auto_counts_and_says_so() {
     local said own other
     with_disk ext4 noatime auto
     wait_ready
-    said=$(said_of_disk)
-    echo "$said"
-    [ "$(jq -s '.[0].state == "degraded" and (.[0].seen | startswith("watch: ")) and (.[0].remedy | contains("prjquota")) and (.[1].enforced | not)' <<<"$said")" = true ] || fail "$said"
+    disk_is '$doctor.state == "degraded" and ($doctor.seen | startswith("watch: ")) and
+        ($doctor.remedy | contains("prjquota")) and ($server.enforced | not)'
     own=$(session) other=$(session)
     in_session "$other" 'echo kept > file'
-    said=$(result_in "$own" 'head -c 200M /dev/zero > big; stat -c %s big; sleep 100')
-    echo "$said"
-    jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "limit" and (.detail | contains("workspace.bytes")))' <<<"$said" || fail "it was not ended"
+    said=$(ended_in "$own" 'head -c 200M /dev/zero > big; stat -c %s big; sleep 100')
+    has_result "$said" '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "limit" and (.detail | contains("workspace.bytes")))'
     # Control of all limits: without a limit the file grows beyond it.
     [ "$(in_session "$own" 'stat -c %s big')" -gt $BYTES ] || fail "the control failed: something held it"
     [ "$(in_session "$other" 'cat file')" = kept ] || fail "the neighbour was disturbed"
@@ -248,11 +240,10 @@ check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
     wait_ready
     own=$(session) other=$(session)
     idle=$(airlock start --token-file $TOKEN --session "$other" -- 'for i in $(seq 600); do echo on >> log; sleep 0.1; done')
-    said=$(result_in "$own" 'i=0; while head -c 4M /dev/zero >> big; do sleep 0.1; done; sleep 100')
-    echo "$said"
-    jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "reserve")' <<<"$said" || fail "it was not ended"
+    said=$(ended_in "$own" 'i=0; while head -c 4M /dev/zero >> big; do sleep 0.1; done; sleep 100')
+    has_result "$said" '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "reserve")'
     said=$(airlock show --token-file $TOKEN --json "$idle")
-    jq -e '.result == null or .result.cause.code == "EXITED"' <<<"$said" || fail "the neighbour was ended: $said"
+    has_result "$said" '. == null or .cause.code == "EXITED"'
     # New work is refused with a message.
     said=$(in_session "$own" 'echo it ran' 2>&1) && fail "it ran below the reserve: $said"
     grep -q 'disk_reserve_bytes' <<<"$said" || fail "$said"

@@ -102,7 +102,7 @@ step "build" build_tests
 [ "${#failed[@]}" -eq 0 ] || exit 1
 
 step "images" build_images
-step "tests" nextest $(($(nproc) + 2)) -E "not ($ALONE) and not ($ESCAPE)"
+step "tests" nextest $(($(nproc) + 1)) -E "not ($ALONE) and not ($ESCAPE)"
 await_release
 if command -v pwsh >/dev/null; then
     step "PowerShell" nextest $(($(nproc) + 1)) --ignore-default-filter -E "$LIVE_PWSH"

@@ -168,7 +168,7 @@ LIVE_PWSH='test(/(^|::)live_pwsh::/)'
 build_programs() { cargo build --quiet --locked --workspace --bins --test policy; }
 
 # Builds the same programs, and every test. `cargo test` would build the programs only of packages with integration tests.
-build_tests() { cargo build --quiet --locked --workspace --bins --tests; }
+build_tests() { cargo build --quiet --locked --workspace --bins --tests --examples; }
 
 # Creates a directory for the files of tests in memory, if it has 8 GiB. Sets TMPDIR, and `temporary` to the same path.
 # The tests create and delete many small files, which takes less processor time in memory than on a disk. A runner of an

@@ -34,7 +34,7 @@ awk -F '\t' '
     $5 != "" && !($5 in short) { print "lost: " $1 ": there is no " $5; next }
     short[new] + 0 < $4 + 0 && $5 == "" { print "fewer cases: " new ": " short[new] ", not " $4 }
     $5 == "" && $4 + 0 < $3 + 0 { print "fewer cases: " $1 ": " $4 " of " $3 ", and nothing has the rest" }
-    $5 != "" { all = long[$5] + ($5 == new || $5 ~ /(^|[ :])long::/ ? 0 : short[new]) }
+    $5 != "" { all = long[$5] + ($5 == new || $5 ~ /(^|[ :])long::/ ? 0 : long[new]) }
     $5 != "" && all < $3 + 0 { print "fewer cases: " $5 ": " all ", not " $3 " as " $1 " had" }
     (new ~ /(^|[ :])long::/ || $5 != "") && $6 == "" { print "no reason: " $1 " moved to `make test-long`" }
     END { print rows + 0 " rows" >"/dev/stderr" }

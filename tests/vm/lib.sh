@@ -69,7 +69,9 @@ session_processes() {
 
 # Checks that every variant of a probe test fails inside.
 everything_fails_inside() { # TEST [WORD...]
-    nothing_was_reached "$(inside -- "airlock-probe $*")"
+    local found
+    found=$(inside -- "airlock-probe $*")
+    nothing_was_reached "$found"
 }
 
 nothing_was_reached() { # FOUND [TESTS]

@@ -3,7 +3,9 @@
 # controls.
 
 everything_works_outside() { # TEST [WORD...]
-    all_were_reached "$(airlock-probe "$@")"
+    local found
+    found=$(airlock-probe "$@")
+    all_were_reached "$found"
 }
 
 all_were_reached() { # FOUND [TESTS]

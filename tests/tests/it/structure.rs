@@ -107,6 +107,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         "common/escape",
         "common/variables",
         "policy",
+        "policy/build",
         "policy/network",
         "common/archive",
         "common/backoff",

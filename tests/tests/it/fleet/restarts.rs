@@ -139,27 +139,32 @@ async fn running(client: &Client, count: usize) -> Vec<String> {
     }
 }
 
-const ROLLED: usize = 50;
+mod sample {
+    use airlock_tests::site::PATIENCE;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rolling_restart_is_seen_by_nobody() {
-    let (fleet, mut servers, _hosts) = fleet(3, 5).await;
-    let client = fleet.client(&[0, 1, 2]);
-    let mut sessions = Vec::new();
-    for _ in 0..5 {
-        sessions.push(session(&client).await);
+    use super::{Commands, fleet, gated, running, session};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_rolling_restart_is_seen_by_nobody() {
+        let count = airlock_sampling::extent(20, 50);
+        let (fleet, mut servers, _hosts) = fleet(3, 5).await;
+        let client = fleet.client(&[0, 1, 2]);
+        let mut sessions = Vec::new();
+        for _ in 0..5 {
+            sessions.push(session(&client).await);
+        }
+        let commands = Commands::start(&fleet, sessions.clone(), "roll", count, 60, gated).await;
+        running(&client, count).await;
+        for (number, server) in servers.iter_mut().enumerate() {
+            let status = server.take().unwrap().terminate(PATIENCE);
+            assert!(status.success(), "{status}");
+            *server = Some(fleet.server(number, &[]));
+            fleet.ready(number, 5).await;
+        }
+        running(&client, count).await;
+        commands.go(&client).await;
+        assert_eq!(Box::pin(commands.check(&client)).await, count);
     }
-    let commands = Commands::start(&fleet, sessions.clone(), "roll", ROLLED, 60, gated).await;
-    running(&client, ROLLED).await;
-    for (number, server) in servers.iter_mut().enumerate() {
-        let status = server.take().unwrap().terminate(PATIENCE);
-        assert!(status.success(), "{status}");
-        *server = Some(fleet.server(number, &[]));
-        fleet.ready(number, 5).await;
-    }
-    running(&client, ROLLED).await;
-    commands.go(&client).await;
-    assert_eq!(Box::pin(commands.check(&client)).await, ROLLED);
 }
 
 #[tokio::test(flavor = "multi_thread")]

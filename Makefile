@@ -31,7 +31,6 @@ test-fast: setup-test ## run the main job once, and the unit tests of changed cr
 
 test-long: setup-test setup-long ## run the tests that `make test` excludes, and its samples in full (tests/map/long.md); takes half an hour; SEED=
 	@$(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) scripts/test-long.sh
-	@scripts/test-map.sh
 
 test-vm: setup-test ## run only the checks in a virtual machine: systemd, cgroups, AppArmor; takes minutes
 	@$(build) release_programs

@@ -3,9 +3,9 @@
 # of each step.
 #
 # In parallel with most tests, another job builds the release programs and then runs what uses them: the virtual machine
-# and the escape suites. The code in the documentation follows. The tests that need the host exclusively run after that
-# job. A test that cannot run fails; a test that nextest excludes counts as not run. scripts/host-state.sh compares the
-# host before and after.
+# and the escape suites. The code in the documentation and the map of tests follow. The tests that need the host
+# exclusively run after that job. A test that cannot run fails; a test that nextest excludes counts as not run.
+# scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -47,8 +47,8 @@ build_images() { timeout --foreground 1800 "${CARGO_TARGET_DIR:-target}/debug/im
 # Lists every test that nextest has to run, one on each line.
 listed() { cargo nextest list --locked --workspace -E "not ($ESCAPE)" --message-format oneline 2>/dev/null; }
 
-# Builds the release programs, and then runs what uses them, and the code in the documentation. The machine's disk is
-# created during the build. The output of each part is in a file of its own.
+# Builds the release programs, and then runs what uses them, the code in the documentation, and the comparison with the
+# map of tests. The machine's disk is created during the build. The output of each part is in a file of its own.
 run_release() {
     local code=0
     tests/vm/image.sh >/dev/null 2>"$work/image" &
@@ -59,6 +59,7 @@ run_release() {
     timed "virtual machine" scripts/vm.sh >"$work/machine" 2>&1 || code=1
     timed "escape suites" nextest 2 --release --test escape >"$work/escape suites" 2>&1 || code=1
     timed "documentation" cargo test --quiet --locked --workspace --doc >"$work/documentation" 2>&1 || code=1
+    timed "map of tests" scripts/test-map.sh >"$work/map" 2>&1 || code=1
     return "$code"
 }
 
@@ -87,9 +88,9 @@ begin_release() {
 }
 
 await_release() {
-    wait "$release" || failed+=("release build, virtual machine, escape suites or documentation")
+    wait "$release" || failed+=("release build, virtual machine, escape suites, documentation or map of tests")
     release=
-    cat "$work"/{release,machine,"escape suites",documentation} 2>/dev/null
+    cat "$work"/{release,machine,"escape suites",documentation,map} 2>/dev/null
     steps+=("$(cat "$work/release-times")")
 }
 

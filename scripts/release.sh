@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the programs of a release into target/dist/programs. The debug information of each is in NAME.debug in the same
-# directory, where debuggers find it by the program's link. Fails if a program exceeds the size limit.
+# directory, where debuggers find it by the program's link. Fails if a program exceeds the size limit, or is not
+# position-independent.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -17,5 +18,7 @@ for program in airlock airlock-server airlock-runner airlock-e2b airlock-probe; 
     (cd "$programs" && objcopy --add-gnu-debuglink="$program.debug" "$program")
     size=$(stat -c %s "$programs/$program")
     say "$programs/$program: $((size / 1000000)) MB"
+    LC_ALL=C readelf --file-header "$programs/$program" | grep 'Type: *DYN' >/dev/null ||
+        die "\`$program\` has fixed addresses" "common/debug_link.rs must affect debug builds only"
     [ "$size" -le "$LARGEST" ] || die "\`$program\` has $size bytes, and may have $LARGEST" "look what it links: cargo tree"
 done
